@@ -2,6 +2,7 @@ package manage
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"time"
@@ -189,7 +190,7 @@ func (c *change) connect(p *oauth.Provider, g *oauth.Grant) (*connInput, error) 
 			return nil, err
 		}
 		if got.row.Name == "" {
-			got.row.Name = freeName(p.Name, c.Connections(), connectionName)
+			got.row.Name = freeName(cmp.Or(p.Name, p.ID), c.Connections(), connectionName)
 		}
 	}
 	got.secrets[store.AccessToken] = g.Token.Access.Reveal()

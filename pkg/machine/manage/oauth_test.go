@@ -61,6 +61,20 @@ func TestStateIsUsedUpBeforeTheCodeIsSent(t *testing.T) {
 	}
 }
 
+// An OAuth client needs no name in OAUTH_PROVIDERS.
+func TestSignInsAtAClientWithoutANameAreNamed(t *testing.T) {
+	w := newWorld(t).withFlows()
+	w.Create()
+	w.Manager.OAuth[0].Name = ""
+	id := w.Manager.OAuth[0].ID
+	for _, want := range []string{id, id + " 2"} {
+		_, a := w.back(w.BeginSignIn(`{}`, ""))
+		if got := w.OK("GET", "/api/providers/"+a.Get("connectionId").Str, "").Get("name").Str; got != want {
+			t.Errorf("got the name %q, want %q", got, want)
+		}
+	}
+}
+
 // The storage fails before the call: no code is sent, and the flow is there
 // still.
 func TestNoCodeIsSentWhileTheStorageFails(t *testing.T) {
