@@ -52,7 +52,7 @@ function Why({ r, conns }: { r: RequestRow; conns: ConnectionRow[] }) {
   const last = r.failed?.at(-1);
   const account = conns.find((c) => c.id === (last?.connectionId ?? r.connectionId));
   if (last?.text?.startsWith("The provider of ")) return <bdi>{last.text}</bdi>; // names the account and the cause
-  const said = last?.text?.split("Provider said: ")[1];
+  const said = last?.text?.match(/Provider said: (.+)/s)?.[1];
   return (
     <>
       <Cut>{account ? account.name || account.provider : (last?.provider ?? r.provider ?? "The provider")}</Cut>{" "}
