@@ -470,6 +470,7 @@ func TestUnreachableProviderIsNamed(t *testing.T) {
 	for err, cause := range map[error]string{
 		upstream.ErrNetwork: ", or the connection was lost.",
 		upstream.ErrName:    ": its host name cannot be resolved to an address that may be called. Check the base URL and the DNS of the gateway.",
+		upstream.ErrPrivate: ": this gateway calls no private addresses, as that of its base URL. ALLOW_PRIVATE_UPSTREAMS=true allows them.",
 		upstream.ErrRefused: ": it refuses the connection. Check that it is running, and the port of the base URL.",
 		upstream.ErrTLS:     ": its TLS certificate is not valid, or it has no TLS. Check the base URL.",
 	} {

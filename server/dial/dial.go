@@ -5,12 +5,15 @@ package dial
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"syscall"
 	"time"
 
+	"weir/pkg/provider"
 	"weir/pkg/wire/upstream"
 )
 
@@ -110,6 +113,28 @@ func (p *Policy) dialer() *net.Dialer {
 		Resolver:       p.Resolver,
 		ControlContext: p.control,
 	}
+}
+
+// dial connects to an address of net/http. Its error is an upstream.ErrPrivate where no more than
+// the host of the URL is known to need AllowPrivate, whether it was refused or not resolved: that
+// tells of no name whether it exists.
+func (p *Policy) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := p.dialer().DialContext(ctx, network, address)
+	if err == nil || p.AllowPrivate {
+		return c, err
+	}
+	var refused *Refused
+	var unknown *net.DNSError
+	if host, _, _ := net.SplitHostPort(address); (errors.As(err, &refused) || errors.As(err, &unknown)) && needsPrivate(host) {
+		err = fmt.Errorf("%w: %w", upstream.ErrPrivate, err)
+	}
+	return nil, err
+}
+
+// needsPrivate reports whether the policy of base URLs admits a host with AllowPrivate alone.
+func needsPrivate(host string) bool {
+	url := "https://" + strings.TrimSuffix(net.JoinHostPort(host, ""), ":") + "/"
+	return provider.CheckBaseURL(url, false) != nil && provider.CheckBaseURL(url, true) == nil
 }
 
 func (p *Policy) control(_ context.Context, network, address string, _ syscall.RawConn) error {

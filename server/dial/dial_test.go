@@ -157,6 +157,37 @@ func TestTransportRefusesPrivateAddressesWithoutTheSetting(t *testing.T) {
 	}
 }
 
+// A base URL that only ALLOW_PRIVATE_UPSTREAMS admits was admitted before: what its error says
+// follows from the URL alone, so that it tells nothing of what the network resolves.
+func TestPrivateURLIsToldByTheURLAlone(t *testing.T) {
+	dns, resolver := dnstest.New(t)
+	for _, name := range []string{"private.example", "private.lan", "single"} {
+		dns.Set(name, "127.0.0.1")
+	}
+	for _, tt := range []struct {
+		host           string
+		setting        bool
+		private, named bool // the errors of package upstream
+	}{
+		{"127.0.0.1", false, true, true},
+		{"[::1]", false, true, true},
+		{"localhost", false, true, true},
+		{"private.lan", false, true, true},
+		{"unknown.lan", false, true, false},
+		{"single", false, true, true},
+		{"private.example", false, false, true},
+		{"169.254.169.254", false, false, true},
+		{"unknown.lan", true, false, false},
+	} {
+		tr := Transport(&Policy{AllowPrivate: tt.setting, Resolver: resolver})
+		r, _ := http.NewRequestWithContext(t.Context(), "GET", "http://"+tt.host+":1/", nil)
+		_, err := tr.RoundTrip(r)
+		if err == nil || errors.Is(err, upstream.ErrPrivate) != tt.private || errors.Is(err, upstream.ErrName) != tt.named {
+			t.Errorf("%+v: %v", tt, err)
+		}
+	}
+}
+
 // The dialer tries both sides of the race between IPv4 and IPv6, and every address in turn.
 func TestOfSeveralAddressesOnlyPublicOnesAreDialed(t *testing.T) {
 	dns, resolver := dnstest.New(t)

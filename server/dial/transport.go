@@ -48,7 +48,7 @@ func (t freshTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // setting for a proxy.
 func Transport(p *Policy) *http.Transport {
 	return &http.Transport{
-		DialContext: p.dialer().DialContext,
+		DialContext: p.dial,
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12,
 			ClientSessionCache: tls.NewLRUClientSessionCache(maxSessions)},
 		TLSHandshakeTimeout:    handshakeLimit,

@@ -69,11 +69,14 @@ var (
 	ErrCanceled = errors.New("the client left")
 	// ErrCut is an ErrNetwork of an answer that broke off after its head.
 	ErrCut = fmt.Errorf("%w: the answer broke off", ErrNetwork)
-	// ErrName, ErrRefused and ErrTLS are each an ErrNetwork before an answer, where the platform
-	// knows its cause: workerd does not tell it.
+	// ErrName, ErrRefused, ErrTLS and ErrPrivate are each an ErrNetwork before an answer, where
+	// the platform knows its cause: workerd does not tell it.
 	ErrName    = fmt.Errorf("%w: the name is not resolved", ErrNetwork)
 	ErrRefused = fmt.Errorf("%w: the connection is refused", ErrNetwork)
 	ErrTLS     = fmt.Errorf("%w: no TLS", ErrNetwork)
+	// ErrPrivate: the URL itself, not what its name resolves to, is one that only
+	// ALLOW_PRIVATE_UPSTREAMS allows.
+	ErrPrivate = fmt.Errorf("%w: private addresses are not called", ErrNetwork)
 	// ErrBudget: the platform allows no more calls for this request. The call was not
 	// sent, so it is not a failure of the provider.
 	ErrBudget = errors.New("too many calls for one request")
@@ -90,6 +93,8 @@ var (
 func Unreachable(who string, err error) string {
 	who += " could not be reached"
 	switch {
+	case errors.Is(err, ErrPrivate):
+		return who + ": this gateway calls no private addresses, as that of its base URL. ALLOW_PRIVATE_UPSTREAMS=true allows them."
 	case errors.Is(err, ErrName):
 		return who + ": its host name cannot be resolved to an address that may be called. Check the base URL and the DNS of the gateway."
 	case errors.Is(err, ErrRefused):
