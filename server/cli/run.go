@@ -225,12 +225,18 @@ func (a *app) rotateAccount(ctx context.Context, in *input) (err error) {
 	if _, err := in.send(ctx); err != nil {
 		return err
 	}
+	if err := in.client.needServer(ctx); err != nil {
+		return fmt.Errorf("the credential is stored and not tested: %w", err)
+	}
 	in.method, in.path, in.body = "POST", in.path+"/test", nil
 	return a.test(ctx, in)
 }
 
 // test prints the result of a test of an account.
 func (a *app) test(ctx context.Context, in *input) error {
+	if err := in.client.needServer(ctx); err != nil {
+		return err
+	}
 	v, err := in.send(ctx)
 	if err != nil {
 		return err
@@ -538,6 +544,9 @@ func (a *app) explain(ctx context.Context, in *input) error {
 
 // chat asks a model.
 func (a *app) chat(ctx context.Context, in *input) (err error) {
+	if err := in.client.needServer(ctx); err != nil {
+		return err
+	}
 	messages := []any{}
 	if system := in.values["system"]; system != "" {
 		messages = append(messages, map[string]any{"role": "system", "content": system})

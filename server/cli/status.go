@@ -108,6 +108,18 @@ func isStopped(err error) bool {
 	return errors.As(err, &e) && e.status == http.StatusNotFound
 }
 
+// needServer returns an error if the command has opened the data directory itself: a call of a
+// provider would have the settings of the shell, not of the server.
+func (c *client) needServer(ctx context.Context) error {
+	if c.token != "" {
+		return nil
+	}
+	if _, err := c.call(ctx, "GET", "/server", nil); isStopped(err) {
+		return errors.New("no server runs to call providers; weir serve starts it")
+	}
+	return nil
+}
+
 // glanced is a machine: its name, and the path before /api.
 type glanced struct{ name, prefix string }
 

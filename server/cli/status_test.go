@@ -90,6 +90,34 @@ func TestStatusOfAStoppedServer(t *testing.T) {
 	}
 }
 
+// The command would call the provider itself, with the settings of the shell in place of those of
+// the server, and store what it finds.
+func TestStoppedServerCallsNoProvider(t *testing.T) {
+	w := &world{T: t, home: t.TempDir()}
+	w.data = w.home + "/data"
+	w.upstream = httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the provider is called") }))
+	defer w.upstream.Close()
+	if code, _, text := w.run("", "init"); code != 0 {
+		t.Fatal(text)
+	}
+	if code, _, text := w.run("", "accounts", "add", "openai-compatible", "--base-url", w.upstream.URL+"/v1",
+		"--prefix", "local", "--name", "Local", "--api-key", "env:API_KEY"); code != 0 {
+		t.Fatal(text)
+	}
+	for _, args := range [][]string{{"call", "local/echo", "Hello"}, {"accounts", "test", "Local"}} {
+		if code, out, failed := w.run("", args...); code != 1 || out != "" || failed != "weir: no server runs to call providers; weir serve starts it\n" {
+			t.Errorf("%v: exit %d\n%s%s", args, code, out, failed)
+		}
+	}
+	if code, _, failed := w.run("", "accounts", "rotate", "Local", "--api-key", "env:API_KEY"); code != 1 ||
+		!strings.Contains(failed, "the credential is stored and not tested: no server runs") {
+		t.Errorf("rotate: exit %d\n%s", code, failed)
+	}
+	if _, out, _ := w.run("", "keys", "--json"); strings.Contains(out, "weir call") {
+		t.Errorf("a key was created: %s", out)
+	}
+}
+
 // The configuration file of a server has its own line: the machine works.
 func TestDoctorSaysWhyTheConfigurationFileIsNotApplied(t *testing.T) {
 	w := &world{T: t, home: t.TempDir()}
