@@ -181,7 +181,7 @@ func outcomeOf(attempts, status int, e *apierr.Error) (outcome, reason string) {
 		return store.Refused, store.RefusedByBudget
 	case "overloaded", "too_many_sockets":
 		return store.Refused, store.RefusedByConcurrency
-	case "invalid_api_key", "key_paused":
+	case "invalid_api_key", "key_paused", "scope_required":
 		return store.Refused, store.RefusedByKey
 	case "model_not_found", "model_not_allowed", "no_credentials", "unsupported_endpoint":
 		return store.Refused, store.RefusedByModel

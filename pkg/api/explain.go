@@ -79,8 +79,8 @@ type PlanStep struct {
 	NextAfter []string `json:"nextAfter"`
 	// Skipped is why it is left out, "" if it is tried: the reason of
 	// accounts.Step, budget_exceeded or model_not_priced (a budget refuses the
-	// call), rate_limit_exceeded (a limit of the key), key_paused or invalid_api_key (the
-	// key expired or has no scope data), blocked_here (the provider does not serve this location),
+	// call), rate_limit_exceeded (a limit of the key), key_paused, invalid_api_key (the
+	// key expired), scope_required (it has no scope data), blocked_here (the provider does not serve this location),
 	// no_credential, incomplete (a setting is missing), refused (this model
 	// does not support the request: the plan ends here), not_reached.
 	Skipped    string `json:"skipped"`

@@ -77,8 +77,8 @@ func (a *Authenticator) Key(ctx context.Context, r *httpmsg.Request, pathMachine
 		return nil, rpc.ErrNoKey()
 	}
 	c, err := a.byKey(ctx, r, text, pathMachine)
-	if err == nil && !hasScope(c.Key, ScopeData) {
-		err = rpc.ErrInvalidKey()
+	if err == nil {
+		err = lacks(c.Key, ScopeData)
 	}
 	return c, err
 }
@@ -106,10 +106,12 @@ func (a *Authenticator) Live(ctx context.Context, c *Call) bool {
 // time, in Unix milliseconds; "" if they are not.
 func RefusalOf(k *store.Key, now int64) string {
 	switch {
-	case ended(k, now) || !hasScope(k, ScopeData):
+	case ended(k, now):
 		return rpc.ErrInvalidKey().Code
 	case k.PausedAt != 0:
 		return codePaused
+	case !hasScope(k, ScopeData):
+		return rpc.ErrScope(nil, "").Code
 	}
 	return ""
 }
@@ -170,8 +172,11 @@ func (a *Authenticator) scoped(ctx context.Context, r *httpmsg.Request, text, pa
 	if err != nil {
 		return nil, err
 	}
-	if !hasScope(c.Key, scope) || pathMachine != "" && pathMachine != c.MachineID {
+	if pathMachine != "" && pathMachine != c.MachineID {
 		return nil, rpc.ErrInvalidKey()
+	}
+	if err := lacks(c.Key, scope); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
@@ -286,11 +291,23 @@ func ended(k *store.Key, now int64) bool {
 	return k.RevokedAt != 0 || k.ExpiresAt != 0 && k.ExpiresAt <= now
 }
 
-func hasScope(k *store.Key, scope string) bool {
+func hasScope(k *store.Key, scope string) bool { return slices.Contains(scopesOf(k), scope) }
+
+func scopesOf(k *store.Key) []string {
 	if len(k.Scopes) == 0 {
-		return scope == ScopeData
+		return dataOnly
 	}
-	return slices.Contains(k.Scopes, scope)
+	return k.Scopes
+}
+
+var dataOnly = []string{ScopeData}
+
+// lacks returns the refusal of a valid key without a scope, or nil.
+func lacks(k *store.Key, scope string) error {
+	if hasScope(k, scope) {
+		return nil
+	}
+	return rpc.ErrScope(scopesOf(k), scope)
 }
 
 // AllowsModel reports whether a key may use a model, by its public id or combo

@@ -160,18 +160,18 @@ func TestWhoMayCall(t *testing.T) {
 		{"key not of that machine", k.unknown, "", "401", "401", "401", "401"},
 		{"revoked", k.revoked, "", "401", "401", "401", "401"},
 		{"expired", k.expired, "", "401", "401", "401", "401"},
-		{"data key", k.data, "", mid, mid, "401", mid},
-		{"data key, own path", k.data, mid, mid, mid, "401", mid},
+		{"data key", k.data, "", mid, mid, "403", mid},
+		{"data key, own path", k.data, mid, mid, mid, "403", mid},
 		{"data key, path of another", k.data, other, mid, mid, "401", mid},
 		{"data key, path of nobody", k.data, "nomachine0123456", mid, mid, "401", mid},
-		{"manage key", k.manage, "", "401", "401", mid, "401"},
-		{"manage key, own path", k.manage, mid, "401", "401", mid, "401"},
-		{"manage key, path of another", k.manage, other, "401", "401", "401", "401"},
+		{"manage key", k.manage, "", "403", "403", mid, "403"},
+		{"manage key, own path", k.manage, mid, "403", "403", mid, "403"},
+		{"manage key, path of another", k.manage, other, "403", "403", "401", "403"},
 		{"key with both scopes", k.both, "", mid, mid, mid, mid},
 		{"manage key of another machine", k.foreign, mid, other, other, "401", other},
-		{"key made a moment ago", k.fresh, "", mid, mid, "401", mid},
+		{"key made a moment ago", k.fresh, "", mid, mid, "403", mid},
 		{"old key, bare", oldKey, "", "400", "400", "400", "400"},
-		{"old key, its machine", oldKey, mid, mid, mid, "401", mid},
+		{"old key, its machine", oldKey, mid, mid, mid, "403", mid},
 		{"old key, another machine", oldKey, other, "401", "401", "401", "401"},
 		{"old key, no machineId in the path", oldKey, "x", "401", "401", "401", "401"},
 		{"operator", adminToken, mid, "401", "401", "operator of " + mid, "401"},
@@ -222,7 +222,7 @@ func TestListIsOpenWithoutAMachineWhereNoKeyIsRequired(t *testing.T) {
 	}
 }
 
-// No refusal shows which machines and keys exist.
+// No refusal shows which machines and keys exist. Who has a valid key may know what it lacks.
 func TestEveryWrongKeyGetsOneBody(t *testing.T) {
 	k := newKeys(t)
 	ctx, want := context.Background(), error(rpc.ErrInvalidKey())
@@ -239,6 +239,12 @@ func TestEveryWrongKeyGetsOneBody(t *testing.T) {
 				key == k.foreign && (plane == "data" || plane == "list"); allowed {
 				if err != nil || c == nil {
 					t.Errorf("%s on %s: %v", name, plane, err)
+				}
+			} else if strings.HasSuffix(name, "scope") && plane != "operator" {
+				has, _, _ := strings.Cut(name, " ")
+				needs := map[string]string{"data": "data", "list": "data", "manage": "manage"}[plane]
+				if text := "This key has the scope " + has + "; this needs " + needs; outcome(c, err) != "403" || !strings.Contains(err.Error(), text) {
+					t.Errorf("%s on %s: got %v", name, plane, err)
 				}
 			} else if !reflect.DeepEqual(err, want) {
 				t.Errorf("%s on %s: got %#v, want %#v", name, plane, err, want)
@@ -480,7 +486,7 @@ func TestKeyMayAskAboutItself(t *testing.T) {
 	k := newKeys(t)
 	for name, tt := range map[string]struct{ key, want string }{
 		"data": {k.data, mid}, "both": {k.both, mid},
-		"manage": {k.manage, "401"}, "revoked": {k.revoked, "401"}, "none": {"", "401"},
+		"manage": {k.manage, "403"}, "revoked": {k.revoked, "401"}, "none": {"", "401"},
 	} {
 		c, err := k.auth.Key(t.Context(), &httpmsg.Request{Header: bearer(tt.key)}, mid)
 		if got := outcome(c, err); got != tt.want {
@@ -646,13 +652,13 @@ func TestMetricsAreReadWithTheirScope(t *testing.T) {
 	}
 	for _, tt := range []struct{ key, path, want string }{
 		{adminToken, "", "operator of "}, {adminToken, mid, "operator of " + mid}, {metrics, "", mid}, {metrics, mid, mid},
-		{metrics, other, "401"}, {k.both, mid, "401"}, {"", mid, "401"},
+		{metrics, other, "401"}, {k.both, mid, "403"}, {"", mid, "401"},
 	} {
 		if got := outcome(k.auth.Metrics(t.Context(), &httpmsg.Request{Header: bearer(tt.key)}, tt.path)); got != tt.want {
 			t.Errorf("%.12s at %q: got %s, want %s", tt.key, tt.path, got, tt.want)
 		}
 	}
-	if got := outcome(k.auth.Manage(t.Context(), &httpmsg.Request{Header: bearer(metrics)}, mid)); got != "401" {
+	if got := outcome(k.auth.Manage(t.Context(), &httpmsg.Request{Header: bearer(metrics)}, mid)); got != "403" {
 		t.Errorf("management by a key for metrics: got %s", got)
 	}
 }

@@ -205,7 +205,7 @@ func TestOnlyItsManagersSeeStoredBodies(t *testing.T) {
 	for _, tt := range []struct {
 		name, key string
 		want      int
-	}{{"no key", "", 401}, {"a data key", key, 401}, {"a key of another machine", foreign, 401}, {"a manage key", manage.APIKey, 403}, {"a manage key with export", export.APIKey, 200}, {"the operator", adminToken, 200}} {
+	}{{"no key", "", 401}, {"a data key", key, 403}, {"a key of another machine", foreign, 401}, {"a manage key", manage.APIKey, 403}, {"a manage key with export", export.APIKey, 200}, {"the operator", adminToken, 200}} {
 		if got := w.do("GET", "/"+id+"/api/captures/"+request, tt.key, "").status; got != tt.want {
 			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
 		}

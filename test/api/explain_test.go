@@ -203,7 +203,7 @@ func TestExplainRefusesAsTheKeyIsRefused(t *testing.T) {
 		{`{"dailyMax":9,"budget":{"unit":"requests","limit":2,"window":"day"}}`, "", 2, "budget_exceeded"},
 		{`{"maxParallel":1}`, "", 3, ""},
 		{`{}`, `{"paused":true}`, 0, "key_paused"},
-		{`{"scopes":["manage"]}`, "", 0, "invalid_api_key"},
+		{`{"scopes":["manage"]}`, "", 0, "scope_required"},
 		{`{"expiresAt":%d}`, "", 0, "invalid_api_key"},
 	} {
 		var key struct{ ID, APIKey string }

@@ -32,8 +32,8 @@ func TestScopeMetrics(t *testing.T) {
 		{"/metrics?machine=" + other, adminToken, 200, []string{other}},
 		{"/metrics?machine=", adminToken, 200, nil},
 		{"/" + other + "/metrics", adminToken, 200, []string{other}},
-		{"/metrics", dataKey, 401, nil},
-		{"/metrics", manager, 401, nil},
+		{"/metrics", dataKey, 403, nil},
+		{"/metrics", manager, 403, nil},
 		{"/metrics", paused, 403, nil},
 		{"/metrics", "", 401, nil},
 		{"/metrics?machine=x", adminToken, 400, nil},
@@ -41,10 +41,10 @@ func TestScopeMetrics(t *testing.T) {
 		{"/metrics?x=1", adminToken, 400, nil},
 		{"/metrics?keys=1", adminToken, 400, nil},
 		{"/m_0000000000000000/metrics", adminToken, 404, nil},
-		{"/v1/models", key, 401, nil},
-		{"/v1/usage", key, 401, nil},
-		{"/" + machine + "/api/keys", key, 401, nil},
-		{"/" + machine + "/api/usage", key, 401, nil},
+		{"/v1/models", key, 403, nil},
+		{"/v1/usage", key, 403, nil},
+		{"/" + machine + "/api/keys", key, 403, nil},
+		{"/" + machine + "/api/usage", key, 403, nil},
 		{"/api/version", key, 401, nil},
 	} {
 		r := w.do("GET", tt.path, tt.token, "")
@@ -67,7 +67,7 @@ func TestScopeMetrics(t *testing.T) {
 			t.Errorf("GET %s: the process: %v", tt.path, !process)
 		}
 	}
-	if r := w.do("POST", "/v1/chat/completions", key, `{"model":"openai/gpt-4o","messages":[]}`); r.status != 401 {
+	if r := w.do("POST", "/v1/chat/completions", key, `{"model":"openai/gpt-4o","messages":[]}`); r.status != 403 {
 		t.Errorf("a call: %d", r.status)
 	}
 	if r := w.do("HEAD", "/metrics", key, ""); r.status != 200 || r.body != "" || !strings.HasPrefix(r.header.Get("content-type"), "text/plain; version=0.0.4") {

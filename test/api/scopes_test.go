@@ -97,6 +97,8 @@ func refusal(r reply) string {
 	switch {
 	case r.status == 401:
 		return "401"
+	case r.status == 403 && strings.Contains(r.body, "This key has the scope "): // in every dialect
+		return "403 scope_required"
 	case r.status == 403 && (code == "scope_required" || code == "reauth_required"):
 		return "403 " + code
 	}

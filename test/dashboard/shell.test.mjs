@@ -115,7 +115,7 @@ test("signing in and out", async (t) => {
   await looks(page, "signin");
   await page.getByLabel("Operator token, personal token or management key").fill("not-the-token");
   await page.keyboard.press("Enter");
-  await page.getByRole("alert").getByText("Keys that only call models cannot sign in.").waitFor();
+  await page.getByRole("alert").getByText("This is not the operator token or a management key.").waitFor();
   await signIn(page, secrets.ADMIN_TOKEN);
   await page.getByRole("heading", { name: "Machines" }).waitFor();
   const [cookie] = await page.context().cookies();

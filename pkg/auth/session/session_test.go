@@ -174,8 +174,8 @@ func TestSessionOfAManageKey(t *testing.T) {
 	if _, err := w.auth.Operator(context.Background(), from("GET", "/api/machines", "", "cookie", cookie), ""); statusOf(err) != 401 {
 		t.Errorf("the operator's routes: got %v, want 401", err)
 	}
-	if _, _, status := w.signIn(w.data); status != 401 {
-		t.Errorf("a data key: got %d, want 401", status)
+	if _, _, status := w.signIn(w.data); status != 403 {
+		t.Errorf("a data key: got %d, want 403", status)
 	}
 	w.object(mid, "manage", fmt.Sprintf(`{"method":"DELETE","route":"/api/keys/{id}","params":[%q]}`, w.keyID))
 	if _, err := w.get(cookie, ""); statusOf(err) != 401 {

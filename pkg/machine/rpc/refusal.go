@@ -1,9 +1,13 @@
 package rpc
 
-import "weir/pkg/wire/apierr"
+import (
+	"strings"
+
+	"weir/pkg/wire/apierr"
+)
 
 // The refusals of a caller. A hint depends on the form of the credential alone:
-// every well-formed key that may not be used gets the answer of ErrInvalidKey,
+// every well-formed key that is not valid gets the answer of ErrInvalidKey,
 // so that answers do not reveal which machines and keys exist
 // (docs/reference/spec.md, 5.1; docs/reference/reliability.md, T4, T5).
 
@@ -29,8 +33,13 @@ func ErrClientSecret() *apierr.Error {
 	return apierr.New(401, invalidKey, `Invalid client secret. It is unknown or expired, its API key was revoked, or its account is gone or refuses it. Create another one with POST /v1/realtime/client_secrets.`)
 }
 
-// ErrInvalidKey refuses a well-formed key: an unknown, revoked or expired one,
-// or one without the scope that the route needs.
+// ErrInvalidKey refuses a well-formed key: an unknown, revoked or expired one.
 func ErrInvalidKey() *apierr.Error {
-	return apierr.New(401, invalidKey, `Invalid API key for this route. Check on the page Keys of the dashboard that it exists, has not expired and has the scope: data for /v1, manage for /api, metrics for /metrics. Routes of machines need the operator token.`)
+	return apierr.New(401, invalidKey, `Invalid API key for this route. Check on the page Keys of the dashboard that it exists and has not expired. Routes of machines need the operator token.`)
+}
+
+// ErrScope refuses a key that is valid: its bearer may know what it lacks.
+func ErrScope(has []string, needs string) *apierr.Error {
+	return apierr.New(403, "scope_required", "This key has the scope %s; this needs %s. Use a key that has it: the page Keys of the dashboard creates one.",
+		strings.Join(has, ", "), needs)
 }

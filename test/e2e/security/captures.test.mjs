@@ -217,7 +217,7 @@ test("another machine, a data key and a manage key do not read them, and every l
   const look = (machineId, token) =>
     gw.fetch(`/${machineId}/api/captures/${id}`, { headers: token ? { authorization: `Bearer ${token}` } : {} });
   assert.equal((await look(me.machineId)).status, 401);
-  assert.equal((await look(me.machineId, me.apiKey)).status, 401);
+  assert.equal((await look(me.machineId, me.apiKey)).status, 403);
   assert.equal((await look(me.machineId, other.apiKey)).status, 401);
   assert.equal((await look(me.machineId, keys.manage)).status, 403);
   assert.equal((await look(me.machineId, keys["manage+export"])).status, 200);

@@ -161,7 +161,7 @@ test("a cookie is valid for management alone, and for its own machine", async ()
   assert.equal((await call("GET", `/${me.machineId}/api/providers`, [mine.cookie])).status, 200);
   for (const path of [`/${other.machineId}/api/providers`, "/api/machines"])
     assert.equal((await call("GET", path, [mine.cookie])).status, 401, path);
-  assert.equal((await signIn(me.apiKey)).status, 401, "a data key signs in");
+  assert.equal((await signIn(me.apiKey)).status, 403, "a data key signs in");
   // A cookie made by hand: of another object, another id, another form.
   const [name, value] = mine.cookie[1].split(/=(.*)/s),
     [home, id, mac] = value.split(".");

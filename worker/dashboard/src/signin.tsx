@@ -22,9 +22,7 @@ export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s:
     void action.run(async () => {
       const session = await signIn(token.trim()).catch((e: unknown) => {
         if (e instanceof ApiError && e.status === 401)
-          throw new Error(
-            "This is not the operator token or a management key. Keys that only call models cannot sign in.",
-          );
+          throw new Error("This is not the operator token or a management key.");
         throw e;
       });
       set("");
