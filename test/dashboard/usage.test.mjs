@@ -283,7 +283,7 @@ test("models without a known price are named", async (t) => {
   const p = await openPage(t, b, machineId, "Usage");
   const { unpriced } = await api("/usage");
   assert.ok(unpriced.length > 0, "the models of the test upstream have no prices");
-  const note = p.getByText(/no known price and .+ not in the cost/);
+  const note = p.getByText(/had no known price when made and .+ not in the cost/);
   await note.waitFor();
   const prices = await note.getByRole("link", { name: "Set prices" }).getAttribute("href");
   assert.match(prices, /\/models\?view=prices$/);
@@ -323,9 +323,9 @@ test("large, estimated and unpriced figures are shown as what they are", async (
   assert.equal(await p.locator(".stat:visible").count(), 5);
   const heights = await p.locator(".stat:visible").evaluateAll((all) => all.map((e) => e.offsetHeight));
   assert.equal(new Set(heights).size, 1, `a figure has two lines: ${heights}`);
-  const warning = p.getByText(/^73 attempts have no known price and are not in the cost/);
+  const warning = p.getByText(/^73 attempts had no known price when made and are not in the cost/);
   assert.doesNotMatch(await warning.innerText(), /search/);
-  await p.getByText(/3 attempts used something that has no price.+up\/search/).waitFor();
+  await p.getByText(/^3 attempts are not in the cost, because the price was set later or .+up\/search/).waitFor();
   await p.getByText(/of 223 attempts \(≈\) they are estimated\. 64 answers were cut off by the client\./).waitFor();
   await looks(p, "usage-large");
 });

@@ -35,7 +35,7 @@ type usageReport struct {
 	// Groups are the rows of Data with all their days or hours together.
 	Groups []usage.View `json:"groups,omitempty"`
 	Total  usage.View   `json:"total"`
-	// Unpriced names models with attempts whose price is not known, those
+	// Unpriced names models with attempts whose price was not known, those
 	// with the most attempts first.
 	Unpriced []unpricedModel `json:"unpriced,omitempty"`
 	// TagNames are the names of the tags of the last days, for groupBy.
@@ -47,8 +47,8 @@ type unpricedModel struct {
 	Model    string `json:"model"`
 	Provider string `json:"provider,omitempty"`
 	Attempts int64  `json:"attempts"`
-	// Priced reports that other attempts of the model have a cost: it has a price, but not
-	// for all that it was used for.
+	// Priced reports that other attempts of the model have a cost: these were made before
+	// its price was known, or used something that has none.
 	Priced bool `json:"priced,omitempty"`
 }
 

@@ -504,15 +504,15 @@ function Unpriced({ u, machineId, requests }: { u: Report; machineId: string; re
     <>
       {without.length > 0 && (
         <Notice kind="warn">
-          {count(sumOf(without), "attempt")} {sumOf(without) === 1 ? "has" : "have"} no known price and{" "}
-          {sumOf(without) === 1 ? "is" : "are"} not in the cost: {list(without)}.{" "}
-          <a href={`${to(machineId, "models")}?view=prices`}>Set prices</a>
+          {count(sumOf(without), "attempt")} had no known price when made and {sumOf(without) === 1 ? "is" : "are"} not
+          in the cost: {list(without)}. <a href={`${to(machineId, "models")}?view=prices`}>Set prices</a> for later
+          ones.
         </Notice>
       )}
       {partly.length > 0 && (
         <Notice>
-          {count(sumOf(partly), "attempt")} used something that has no price, such as a tool, and{" "}
-          {sumOf(partly) === 1 ? "is" : "are"} not in the cost: {list(partly)}.
+          {count(sumOf(partly), "attempt")} {sumOf(partly) === 1 ? "is" : "are"} not in the cost, because the price was
+          set later or something else, such as a tool, had none: {list(partly)}.
         </Notice>
       )}
     </>

@@ -3,7 +3,7 @@ import type { Machine } from "../../api";
 import type { Budget, KeyRow } from "../../api-types";
 import { Dialog, losing } from "../../dialog";
 import { useDraft } from "../../draft";
-import { lowerBound, money, number } from "../../format";
+import { count, lowerBound, money, number } from "../../format";
 import { useAction } from "../../hooks";
 import { keyName } from "../../names";
 import { toast } from "../../toast";
@@ -134,8 +134,8 @@ function Used({ k }: { k: KeyRow }) {
       </dl>
       {unpriced > 0 && (
         <p class="muted small">
-          {number(unpriced)} {unpriced === 1 ? "attempt has" : "attempts have"} no known price and{" "}
-          {unpriced === 1 ? "is" : "are"} not in these amounts.
+          {count(unpriced, "attempt")} had no known price when made and {unpriced === 1 ? "is" : "are"} not in these
+          amounts.
         </p>
       )}
     </>
