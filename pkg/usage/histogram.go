@@ -70,7 +70,8 @@ func (h *Histogram) Add(o *Histogram) {
 }
 
 // Percentile returns the duration, in ms, that p percent of the durations do not
-// exceed: the middle of its bucket. It returns 0 without any duration.
+// exceed: the middle of its bucket, or the end of the first, in which the shortest are
+// not told apart. It returns 0 without any duration.
 func (h *Histogram) Percentile(p int64) int64 {
 	var all int64
 	for _, n := range h {
@@ -79,6 +80,9 @@ func (h *Histogram) Percentile(p int64) int64 {
 	rest := (all*p + 99) / 100 // durations up to the one asked for
 	for i, n := range h {
 		if rest -= int64(n); rest <= 0 && n > 0 {
+			if i == 0 {
+				return BucketEnd(0)
+			}
 			return BucketEnd(i) * 27 / 32 // ends are apart by √2, middles by its root
 		}
 	}

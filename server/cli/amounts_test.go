@@ -29,6 +29,8 @@ func TestAmountsSayWhatIsUnknown(t *testing.T) {
 		{budgetColumns, `{"unit":"usd","spent":0,"limit":20}`, "LIMIT", "$20.00"},
 		{budgetColumns, `{"unit":"tokens","spent":12000,"limit":20000}`, "SPENT", "12000"},
 		{budgetColumns, `{"unit":"tokens","spent":12000,"limit":20000}`, "LIMIT", "20000"},
+		{timelineColumns, `{"total":{"latencyP50Ms":16,"latencyP95Ms":19}}`, "P50", "≤ 0.02s"},
+		{timelineColumns, `{"total":{"latencyP50Ms":16,"latencyP95Ms":19}}`, "P95", "0.02s"},
 	} {
 		row := new(app).rows(tt.columns, []gjson.Result{gjson.Parse(tt.row)}).rows[0]
 		for i, c := range tt.columns {

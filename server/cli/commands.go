@@ -370,8 +370,8 @@ var (
 		{title: "VARIABLES", path: "vars"}, {title: "KINDS", path: "kinds"}, {title: "KEYS ARE CREATED AT", path: "keyUrl"}}
 	timelineColumns = []column{{title: "ACCOUNT", path: "connectionId", show: named}, {title: "PROVIDER", path: "provider"},
 		{title: "MODEL", path: "model"}, {title: "STATE", path: "total.state", show: state}, {title: "ATTEMPTS", path: "total.attempts", right: true},
-		{title: "FAILED", path: "total.failed", right: true}, {title: "P50", path: "total.latencyP50Ms", show: seconds, right: true},
-		{title: "P95", path: "total.latencyP95Ms", show: seconds, right: true}, {title: "CAUSES", path: "total.failedBy", show: counts}}
+		{title: "FAILED", path: "total.failed", right: true}, {title: "P50", path: "total.latencyP50Ms", show: percentile, right: true},
+		{title: "P95", path: "total.latencyP95Ms", show: percentile, right: true}, {title: "CAUSES", path: "total.failedBy", show: counts}}
 	outageColumns = []column{{title: "PROVIDER", path: "name"}, {title: "STATE", path: "indicator"}, {title: "DESCRIPTION", path: "description"},
 		{title: "INCIDENTS", path: "incidents"}, {title: "PAGE", path: "page"}}
 	destinationColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "KIND", path: "kind"},

@@ -432,6 +432,15 @@ func seconds(_ *app, v gjson.Result) cell {
 	return cell{text: fmt.Sprintf("%.2fs", float64(v.Int())/1000)}
 }
 
+// percentile shows milliseconds of which the shortest, 16, stand for all below.
+func percentile(a *app, v gjson.Result) cell {
+	c := seconds(a, v)
+	if v.Int() == 16 {
+		c.text = "≤ " + c.text
+	}
+	return c
+}
+
 // wait shows milliseconds, and no wait as nothing.
 func wait(a *app, v gjson.Result) cell {
 	if v.Int() == 0 {

@@ -574,6 +574,7 @@ test("a column is summed, named once in each place, and shown as unknown without
   assert.equal(textOf(column("latencyMs"), { requests: 2, latencyMs: 301 }), "151 ms");
   assert.equal(textOf(column("latencyP95Ms"), {}), "–");
   assert.equal(textOf(column("latencyP95Ms"), { latencyP95Ms: 1500 }), "1,500 ms");
+  assert.equal(textOf(column("latencyP95Ms"), { latencyP95Ms: 16 }), "≤ 16 ms", "the shortest that is told");
   assert.equal(textOf(column("cacheShare"), {}), "–");
   assert.equal(textOf(column("cacheShare"), { inputTokens: 8, cacheReadTokens: 1 }), "12.5%");
   assert.equal(textOf(column("costUsd"), { unpricedAttempts: 1 }), "–");

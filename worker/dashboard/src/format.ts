@@ -37,6 +37,9 @@ export function moneyLike(amounts: number[]): (usd: number) => string {
   return (usd) => (usd === 0 ? dollars(0) : usd < 0.5 / 10 ** digits ? `<${text(1 / 10 ** digits)}` : text(usd));
 }
 
+// latency returns a percentile of times. The shortest one stands for all below: "≤ 16 ms".
+export const latency = (ms: number) => `${ms === 16 ? "≤ " : ""}${number(ms)} ms`;
+
 // percent returns a share from 0 to 1: "12.5%".
 export const percent = (share: number) => share.toLocaleString(locale, { style: "percent", maximumFractionDigits: 1 });
 

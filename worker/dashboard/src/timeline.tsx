@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import type { Machine } from "./api";
 import type { Timeline, Timelines, TimelineStep } from "./api-types";
-import { clock, count, monthDay, number, percent } from "./format";
+import { clock, count, latency, monthDay, number, percent } from "./format";
 import { Tabs } from "./forms";
 import { useLoad } from "./hooks";
 import { Load, Section, Table } from "./layout";
@@ -18,7 +18,7 @@ const heights = { operational: 16, degraded: 12, down: 8 };
 // moment returns the time of a step: an hour in the browser's time zone, or a day of UTC.
 const moment = (span: Span, at: number) => (span === "30d" ? monthDay(at, "UTC") : `${monthDay(at)}, ${clock(at)}`);
 
-const milliseconds = (ms?: number) => (ms ? `${number(ms)} ms` : "");
+const milliseconds = (ms?: number) => (ms ? latency(ms) : "");
 
 const causes: Record<string, string> = {
   limited: "rate limited",

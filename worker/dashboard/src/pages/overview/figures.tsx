@@ -1,5 +1,5 @@
 import type { Machine } from "../../api";
-import { clock, compact, count, day, lowerBound, money, number, percent } from "../../format";
+import { clock, compact, count, day, latency, lowerBound, money, number, percent } from "../../format";
 import { to } from "../../route";
 import { successRate } from "../usage/columns";
 import { dayMs, hourMs, startOf } from "../usage/span";
@@ -101,7 +101,7 @@ const figures: Figure[] = [
     name: "Latency p95",
     metric: "p95",
     value: (c) => c.latencyP95Ms || undefined,
-    text: (n) => `${number(n)} ms`,
+    text: latency,
   },
 ];
 

@@ -1,6 +1,6 @@
 // The figures of usage. To add one that GET /api/usage returns, add a row to
 // columns: the table, the tiles and the chart follow.
-import { lowerBound, money, number, percent } from "../../format.ts";
+import { latency, lowerBound, money, number, percent } from "../../format.ts";
 import { reasons } from "../requests/outcome.ts";
 
 // Dimensions are what the rows of GET /api/usage are grouped by.
@@ -29,7 +29,7 @@ export type UsageRow = Dimensions;
 export interface Column {
   /** JSON field, summed over the rows of a group; "" for a column that is computed */
   field: string;
-  /** rows of one name have the highest value instead of the sum */
+  /** a percentile: rows of one name have the highest value instead of the sum */
   highest?: boolean;
   /** in the table */
   head?: string;
@@ -224,6 +224,7 @@ export const amount = (c: Column, r: UsageRow) => (c.value ? c.value(figures(r))
 // a lower bound.
 export function textOf(c: Column, r: UsageRow, write = c.text): string {
   if (c.unknown?.(figures(r))) return "–";
+  if (c.highest) return latency(amount(c, r));
   return lowerBound(write(amount(c, r)), c.text === money ? figure(r, "unpricedAttempts") : 0);
 }
 
