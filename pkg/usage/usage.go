@@ -287,14 +287,17 @@ func (r *Row) Kind() Row {
 }
 
 // GroupedBy returns a row without counts that has only the named ids of r: key,
-// connection, provider, model, endpoint. Rows with the same name are one group.
+// connection, provider, model, endpoint. A connection has its provider. Rows with the same
+// name are one group.
 func (r *Row) GroupedBy(names []string) (group Row, name string) {
 	for _, by := range names {
 		switch by {
 		case "key":
 			group.KeyID = r.KeyID
 		case "connection":
-			group.ConnectionID, group.Provider = r.ConnectionID, r.Provider
+			if group.ConnectionID = r.ConnectionID; r.ConnectionID != "" {
+				group.Provider = r.Provider
+			}
 		case "provider":
 			group.Provider = r.Provider
 		case "model":

@@ -223,6 +223,13 @@ func TestUsageIsGroupedBySeveral(t *testing.T) {
 	if got.Get("attempts").Int() != 11 || got.Get("requests").Int() != 3 || got.Get("failedRequests").Int() != 1 || got.Get("latencyMs").Int() != 600 || got.Get("failedAttempts").Int() != 1 {
 		t.Errorf("got %s", got.Raw)
 	}
+	// Requests that no account took are one group, whatever their provider.
+	w.Want(200, "report", `{"usage":[{"provider":"openai","model":"a","calls":5},{"model":"b","calls":7},{"connectionId":"c1","provider":"openai","requests":1,"calls":1}]}`)
+	for by, want := range map[string]int{"connection": 2, "connection,provider": 3, "provider,connection": 3} {
+		if rows := w.OK("GET", "/api/usage?groupBy="+by, "").Get("data").Array(); len(rows) != want {
+			t.Errorf("%s: got %d rows, want %d: %s", by, len(rows), want, rows)
+		}
+	}
 	for _, by := range []string{"day,day", "day,", "magic,day"} {
 		if status, _ := w.API("GET", "/api/usage?groupBy="+by, ""); status != 400 {
 			t.Errorf("%s: got %d", by, status)

@@ -14,7 +14,7 @@ func (t *Tx) HealthDay(at int64, each func(r *usage.Row)) {
 	var rows []usage.Row
 	if !over || !t.Load(healthDayPrefix+day, &rows) {
 		for _, u := range RowsOf[UsageRow](t, UsagePrefix+day) {
-			group, _ := u.GroupedBy([]string{"connection", "model"})
+			group, _ := u.GroupedBy([]string{"connection", "provider", "model"})
 			var row *usage.Row
 			rows, row = usage.Of(rows, &group)
 			row.Add(&u.Row)
