@@ -15,7 +15,9 @@ func TestEveryActionHasWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	actions := []string{"sign-in", "refresh", "adopt", "GET /oauth/callback", "POST /setup/claim"}
+	actions := []string{"sign-in", "refresh", "adopt", "GET /oauth/callback", "POST /setup/claim", "sign-in.refused",
+		"sessions.end", "role.refused", "identity-provider.create", "identity-provider.update", "identity-provider.delete",
+		"passkey.create", "passkey.update", "passkey.delete"}
 	gjson.GetBytes(raw, "paths").ForEach(func(path, methods gjson.Result) bool {
 		for method := range methods.Map() {
 			if method != "get" && strings.HasPrefix(path.String(), "/api") {

@@ -34,7 +34,7 @@ func commands() []group {
 			{use: "test PROVIDER", short: "ask a provider again, and say what it lacks", call: "POST /api/identity-providers/{id}/test",
 				run: (*app).testIdentityProvider},
 			{use: "rm PROVIDER", short: "remove a provider; sessions that it has opened go on", call: "DELETE /api/identity-providers/{id}", ask: true},
-			{use: "sign-ins", short: "list who has signed in or was refused", call: "GET /api/sign-ins", columns: signInColumns},
+			{use: "sign-ins", short: "list who has signed in or was refused", call: "GET /api/sign-ins", columns: signInColumns, run: (*app).audit},
 			{use: "end-sessions", short: "end the sessions of all people", call: "DELETE /api/sessions", ask: true},
 		}},
 		{"accounts", "account", "list, connect, test and change the accounts at providers", accountOps},
@@ -407,8 +407,8 @@ var (
 		{title: "BYTES", path: "bytes", right: true}, {title: "UNTIL", path: "expiresAt", show: when}}
 	idpColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "KIND", path: "kind"},
 		{title: "ISSUER", path: "issuer"}, {title: "CLIENT", path: "clientId"}, {title: "RULES", path: "rules.#", right: true}}
-	signInColumns = []column{{title: "TIME", path: "at", show: when}, {title: "BY", path: "actor"}, {title: "ACTION", path: "action"},
-		{title: "TARGET", path: "target"}, {title: "REASON", path: "fields"}}
+	signInColumns = []column{{title: "TIME", path: "at", show: when}, {title: "BY", path: "actor", show: personOf},
+		{title: "ACTION", path: "action", show: acted}, {title: "OF", path: "target", show: named}, {title: "REASON", path: "fields"}}
 	auditColumns = []column{{title: "TIME", path: "at", show: when}, {title: "BY", path: "actor", show: personOf},
 		{title: "ACTION", path: "action", show: acted}, {title: "OF", path: "target", show: named}, {title: "FIELDS", path: "fields", show: changed}}
 	planColumns = []column{{title: "TRY", path: "try", right: true}, {title: "ACCOUNT", path: "connectionName"}, {title: "PROVIDER", path: "provider"},

@@ -517,7 +517,7 @@ func (a *app) audit(ctx context.Context, in *input) error {
 	a.known = maps.Clone(auditWords.Actors)
 	a.learnPeople(v)
 	for id, name := range v.Get("names").Map() {
-		a.known[id], a.known["key:"+id] = name.String(), "key "+name.String()
+		a.known[strings.TrimPrefix(id, "person:")], a.known["key:"+id] = name.String(), "key "+name.String()
 	}
 	err = a.show(v, func() error { return a.print(a.rows(in.op.columns, v.Get("data").Array())) })
 	if chain := v.Get("chain"); err == nil && chain.Exists() && !chain.Get("ok").Bool() {

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { byPasskey, call } from "./api";
-import type { MachineRow } from "./api-types";
+import type { AuditRow, MachineRow } from "./api-types";
 import { Code } from "./code";
 import { Confirm } from "./confirm";
 import { Dialog, losing } from "./dialog";
@@ -19,6 +19,7 @@ import {
   type RuleForm,
 } from "./identity/presets";
 import { ActionsHead, Load, Page, Table } from "./layout";
+import { actionText, actorText, targetText } from "./pages/settings/words";
 import { roles } from "./roles";
 import { Time } from "./time";
 import { toast } from "./toast";
@@ -192,18 +193,9 @@ export default function Identity({ machines }: { machines: MachineRow[] }) {
   );
 }
 
-interface SignInRecord {
-  seq: number;
-  at: number;
-  actor: string;
-  action: string;
-  target?: string;
-  fields?: string[];
-}
-
 // SignIns lists the newest sign-ins.
 function SignIns() {
-  const list = useLoad(() => call<{ data: SignInRecord[]; names: Record<string, string> }>("GET", "/api/sign-ins"), []);
+  const list = useLoad(() => call<{ data: AuditRow[]; names: Record<string, string> }>("GET", "/api/sign-ins"), []);
   return (
     <section>
       <h2>Latest sign-ins</h2>
@@ -228,9 +220,11 @@ function SignIns() {
                       <Time at={r.at} />
                     </th>
                     <td data-label="Who">
-                      <Cut>{names[r.actor] ?? r.actor}</Cut>
+                      <Cut>{names[r.actor] ?? actorText(r.actor, names)}</Cut>
                     </td>
-                    <td data-label="What">{r.action}</td>
+                    <td data-label="What">
+                      {actionText(r.action)} <Cut>{targetText(r, names)}</Cut>
+                    </td>
                     <td class="full" data-label="Reason">
                       {r.fields?.join(", ")}
                     </td>

@@ -80,7 +80,7 @@ export function Audit({ machine }: { machine: Machine }) {
       setOlder((all) => [...all, page]);
     });
   return (
-    <Section title="Audit log" intro="Who changed what. Entries are hash-chained, so tampering is detected.">
+    <Section title="Audit log" intro="Who changed what on this machine. Sign-ins of people and of the operator, and sessions that were ended, are on the operator’s page Sign-in.">
       <div class="row wrap end">
         <Search label="Search names" value={text} onInput={setText} />
         <Choice label="Kind" value={kind} options={kinds} onPick={setKind} />

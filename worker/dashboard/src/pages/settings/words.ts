@@ -56,7 +56,7 @@ export const kinds: [kind: string, name: string][] = [
   ["setup", "Setup commands"],
   ["device", "Device sign-ins"],
   ["oauth", "Account sign-ins"],
-  ["sign-in", "Dashboard sign-ins"],
+  ["sign-in", "Sign-ins with a key"],
   ["import", "Imports"],
   ["export", "Exports"],
   ["captures", "Stored prompts and answers"],
