@@ -69,7 +69,7 @@ type change struct {
 	target string
 	fields []string
 	own    map[string]bool // see isOwn
-	quiet  bool            // nothing has changed: no audit record
+	quiet  bool            // nothing has changed or was learned: no audit record
 }
 
 // Manage serves a management call: the checks that need the records, the
@@ -124,6 +124,7 @@ func (o *Manager) Manage(r *storage.Call) (any, error) {
 	if c.quiet {
 		return a, nil
 	}
+	c.fields = slices.DeleteFunc(c.fields, func(f string) bool { return f == "allowUnknown" }) // of the call, not of the row
 	c.AuditRecord(storage.Record{Actor: c.actor, Action: c.env.Method + " " + c.env.Route, Target: c.target,
 		Name: redact.Patterns(names[c.target]), Fields: c.fields})
 	if err := c.keep(*a); err != nil {

@@ -59,7 +59,7 @@ func (c *change) compareSecrets() (any, error) {
 	if comparer.differs {
 		err = admit(c.Tx, &c.Meta.CompareAt, &c.Meta.Compares, CompareMost, "comparisons with other secrets")
 	}
-	c.fields = in.names
+	c.fields, c.quiet = in.names, !comparer.differs // whoever sends the stored secrets learns none
 	return out, err
 }
 

@@ -374,14 +374,14 @@ func TestAuditRecordsEveryMutation(t *testing.T) {
 	w.Create()
 	key := w.OK("POST", "/api/keys", `{"scopes":["manage"]}`).Get("id").Str
 	for i := range 100 {
-		w.OK("PUT", "/api/models/alias", fmt.Sprintf(`{"alias":"a%d","model":"openai/secret-value"}`, i), func(e *rpc.ManageCall) { e.KeyID = key })
+		w.OK("PUT", "/api/models/alias", fmt.Sprintf(`{"alias":"a%d","model":"openai/secret-value","allowUnknown":true}`, i), func(e *rpc.ManageCall) { e.KeyID = key })
 	}
 	a := w.OK("GET", "/api/audit?limit=500&verify=true", "")
 	rows := a.Get("data").Array()
 	if len(rows) != 102 || !a.Get("chain.ok").Bool() {
 		t.Fatalf("%d records, chain %s", len(rows), a.Get("chain").Raw)
 	}
-	if first := rows[0]; first.Get("target").Str != "a99" || !strings.HasPrefix(first.Get("actor").Str, "key:") || first.Get("fields.0").Str != "alias" {
+	if first := rows[0]; first.Get("target").Str != "a99" || !strings.HasPrefix(first.Get("actor").Str, "key:") || first.Get("fields").Raw != `["alias","model"]` {
 		t.Errorf("got %s", first.Raw)
 	}
 	if strings.Contains(a.Raw, key) || strings.Contains(a.Raw, "secret-value") {
