@@ -77,9 +77,9 @@ func commands() []group {
 			{use: "rm REQUEST", short: "delete the stored prompt and answer of a request", call: "DELETE /api/captures/{}", ask: true},
 			{use: "clear", short: "delete all stored prompts and answers", call: "DELETE /api/captures", ask: true},
 		}},
-		{ops: []op{{use: "audit", short: "list who changed what", call: "GET /api/audit", columns: auditColumns, fields: []field{
+		{ops: []op{{use: "audit", short: "list who changed what", long: auditText, call: "GET /api/audit", columns: auditColumns, fields: []field{
 			{"limit,n", "?limit", "NUMBER", "number of records, 50 by default", nil}, {"text", "?q", "TEXT", "only records that contain TEXT", nil},
-			{"verify", "?verify", toggle, "check that no record was changed", nil},
+			{"verify", "?verify", toggle, "find a record that was damaged, or edited without the digests after it", nil},
 		}, run: (*app).audit}}},
 		{ops: []op{{use: "explain MODEL", short: "show which accounts a request would try, in order", call: "POST /api/explain",
 			fields: []field{{"path", "path", "PATH", "path of the request; /v1/chat/completions by default", nil},
@@ -136,6 +136,7 @@ const (
 	inviteText   = "A member has keys of their own, within these limits, and sees what these do; a viewer sees\neverything, an editor changes it, and an owner also invites people. Only members have limits; each\ncall sets all of them."
 	callText     = "PROMPT is read from the standard input if it is left out. With the operator token, a key\nis created for the calls of an hour. It is stored in gateways.json of the user's\nconfiguration, mode 600."
 	setupText    = "The command works once, within minutes, on the computer of the tool: it creates a key and\nwrites the settings. To run it here: weir setup codex | sh"
+	auditText    = "Sign-ins of people and of the operator, and sessions that were ended, are those of the gateway:\nweir identity-providers sign-ins"
 	planText     = "FILE is weir.yaml by default, and - is the standard input. Sections that the file does not\nhave are left alone, and fields that an entry does not name keep their values."
 	importText   = "Nothing is changed yet: review the file, then run weir plan and weir apply. A report on the\nstandard error says what was taken, what weir does in another way and what it cannot do. The\nfile has no secrets: it names the variables that they are read from."
 	channelsText = "FILE has the rows of the table channels, as sqlite3 -json one-api.db 'select * from channels'\nprints them, or the answer of GET /api/channel/.\n\n" + importText

@@ -521,7 +521,7 @@ func (a *app) audit(ctx context.Context, in *input) error {
 	}
 	err = a.show(v, func() error { return a.print(a.rows(in.op.columns, v.Get("data").Array())) })
 	if chain := v.Get("chain"); err == nil && chain.Exists() && !chain.Get("ok").Bool() {
-		err = fmt.Errorf("the audit log was altered at record %d", chain.Get("brokenAt").Int())
+		err = fmt.Errorf("the audit log was damaged or altered at record %d", chain.Get("brokenAt").Int())
 	}
 	return err
 }

@@ -262,7 +262,7 @@ const asked = {
   "high availability": "guides/several-servers",
   postgres: "guides/several-servers",
   gitops: "guides/configuration-file",
-  "audit log": "guides/command-line",
+  "audit log": "security",
   "delete machine": "guides/command-line",
   ollama: "providers/ollama",
   license: "faq",

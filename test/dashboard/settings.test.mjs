@@ -275,7 +275,7 @@ test("a backup needs a recent sign-in", async (t) => {
 
 test("the audit log lists all changes, page by page", async (t) => {
   const { page, call } = await settings(t, "audit");
-  await page.getByText("Verified").waitFor();
+  await page.getByText("Digests match").waitFor();
   const rows = page.getByRole("region", { name: "Changes" }).getByRole("row");
   await rows.filter({ hasText: "Saved a model alias" }).first().waitFor();
   for (let i = 0; i < 30; i++) await call("PUT", "/models/alias", { alias: `a${i}`, model: "up/test-chat" });
@@ -341,7 +341,7 @@ test("a filter of the audit log finds an entry behind thousands of others", asyn
   await page.getByLabel("Kind").selectOption("combos");
   await rows.filter({ hasText: "oldest" }).waitFor();
   assert.equal(await rows.count(), 1);
-  await page.getByText("Verified").waitFor();
+  await page.getByText("Digests match").waitFor();
   await page.getByLabel("Search names").fill("nowhere");
   await page.getByText("No changes match the filters").waitFor();
 });

@@ -80,7 +80,10 @@ export function Audit({ machine }: { machine: Machine }) {
       setOlder((all) => [...all, page]);
     });
   return (
-    <Section title="Audit log" intro="Who changed what on this machine. Sign-ins of people and of the operator, and sessions that were ended, are on the operator’s page Sign-in.">
+    <Section
+      title="Audit log"
+      intro="Who changed what on this machine. Sign-ins of people and of the operator, and sessions that were ended, are on the operator’s page Sign-in."
+    >
       <div class="row wrap end">
         <Search label="Search names" value={text} onInput={setText} />
         <Choice label="Kind" value={kind} options={kinds} onPick={setKind} />
@@ -89,7 +92,7 @@ export function Audit({ machine }: { machine: Machine }) {
       </div>
       <Load of={chain} what="audit log" rows={1}>
         {(of) =>
-          of && (of.ok ? <Badge kind="good">Verified</Badge> : <Badge kind="bad">Altered at entry {of.brokenAt}</Badge>)
+          of && (of.ok ? <Badge kind="good">Digests match</Badge> : <Badge kind="bad">Damaged or altered at entry {of.brokenAt}</Badge>)
         }
       </Load>
       <Load of={list} what="audit log" rows={2}>
