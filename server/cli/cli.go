@@ -65,6 +65,7 @@ type op struct {
 	columns          []column       // of the rows of an answer; without them people see its fields
 	member           string         // of the answer, which is shown
 	ask              bool           // before the call
+	done             string         // what the call has done; %s is the first argument. See input.said
 	run              func(*app, context.Context, *input) error
 }
 
@@ -309,11 +310,14 @@ func (a *app) make(ctx context.Context, in *input) error {
 		return Usagef("name a field to change; weir help lists the flags of a command")
 	}
 	if in.op.ask {
-		question := strings.ToUpper(in.op.short[:1]) + in.op.short[1:]
+		question, more, _ := strings.Cut(in.op.short, ": ")
 		if len(in.args) > 0 {
 			question += ": " + strings.Join(in.args, " ")
 		}
-		if err := a.confirm(question + "?"); err != nil {
+		if question += "?"; more != "" {
+			question += " " + capital(more) + "."
+		}
+		if err := a.confirm(capital(question)); err != nil {
 			return err
 		}
 	}
@@ -341,8 +345,33 @@ func (a *app) make(ctx context.Context, in *input) error {
 		case in.method == "GET":
 			return a.record(v)
 		}
-		return a.stored(in.what, v)
+		return a.stored(in.said(v), v)
 	})
+}
+
+// capital returns a text that begins with a capital.
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+// participles say what a command has done, by its first word.
+var participles = map[string]string{"set": "changed", "rename": "renamed", "rotate": "rotated", "pause": "paused",
+	"resume": "resumed", "restore": "restored", "rm": "deleted", "revoke": "revoked"}
+
+// said returns what a call has done: The key laptop (id) is paused.
+func (in *input) said(v gjson.Result) string {
+	if in.op.done != "" {
+		return strings.Replace(in.op.done, "%s", strings.Join(in.args[:min(len(in.args), 1)], ""), 1)
+	}
+	verb, _, _ := strings.Cut(in.op.use, " ")
+	return fmt.Sprintf("The %s %s is %s.", in.what, cmp.Or(rowName(v), strings.Join(in.args, "/")), cmp.Or(participles[verb], "stored"))
+}
+
+// rowName returns the name and the id of a row, "" without an id.
+func rowName(v gjson.Result) string {
+	id := cmp.Or(v.Get("id").String(), v.Get("machineId").String())
+	if id == "" {
+		return ""
+	}
+	return strings.TrimSpace(clean(v.Get("name").String()) + " (" + id + ")")
 }
 
 // show prints an answer of the API with --json, else calls people.
@@ -354,15 +383,13 @@ func (a *app) show(v gjson.Result, people func() error) error {
 	return err
 }
 
-// stored prints what a change has stored: secrets, which are shown once, on the standard
+// stored prints what a change has done, and what it has stored: secrets, which are shown once, on the standard
 // output, and the rest on the other.
-func (a *app) stored(what string, v gjson.Result) error {
+func (a *app) stored(said string, v gjson.Result) error {
 	if w := v.Get("warning").String(); w != "" {
 		fmt.Fprintln(a.Stderr, "weir: warning: "+clean(w))
 	}
-	if id := v.Get("id").String() + v.Get("machineId").String(); id != "" {
-		fmt.Fprintf(a.Stderr, "The %s %s is stored.\n", what, strings.TrimSpace(clean(v.Get("name").String())+" ("+id+")"))
-	}
+	fmt.Fprintln(a.Stderr, said)
 	for _, name := range []string{"apiKey", "webhookSecret"} {
 		if s := v.Get(name).String(); s != "" {
 			fmt.Fprintln(a.Stderr, "Its secret, which is shown this once:")

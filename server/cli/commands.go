@@ -35,7 +35,7 @@ func commands() []group {
 				run: (*app).testIdentityProvider},
 			{use: "rm PROVIDER", short: "remove a provider; sessions that it has opened go on", call: "DELETE /api/identity-providers/{id}", ask: true},
 			{use: "sign-ins", short: "list who has signed in or was refused", call: "GET /api/sign-ins", columns: signInColumns, run: (*app).audit},
-			{use: "end-sessions", short: "end the sessions of all people", call: "DELETE /api/sessions", ask: true},
+			{use: "end-sessions", short: "end the sessions of all people", call: "DELETE /api/sessions", ask: true, done: "The sessions of all people have ended."},
 		}},
 		{"accounts", "account", "list, connect, test and change the accounts at providers", accountOps},
 		{"models", "model", "list models, their aliases, and further and disabled models", modelOps},
@@ -63,7 +63,7 @@ func commands() []group {
 		{"settings", "", "show and change the settings of the machine", []op{
 			{use: "ls", short: "show the settings", call: "GET /api/settings"},
 			{use: "set NAME=VALUE…", short: "change settings; an empty value is the default", long: settingText,
-				call: "PATCH /api/settings", fields: []field{allowUnknown}, run: (*app).setSettings},
+				call: "PATCH /api/settings", fields: []field{allowUnknown}, run: (*app).setSettings, done: "The settings are changed."},
 		}},
 		{ops: []op{{use: "usage", short: "add up requests, tokens and costs", call: "GET /api/usage", fields: usageFields, run: (*app).usage}}},
 		{"requests", "request", "list the latest requests; -f follows them", []op{
@@ -74,8 +74,9 @@ func commands() []group {
 		{"captures", "capture", "list, show and delete stored prompts and answers", []op{
 			{use: "ls", short: "list captures", call: "GET /api/captures", columns: captureColumns, run: (*app).listNamed},
 			{use: "show REQUEST", short: "print the stored prompt and answer of a request", call: "GET /api/captures/{}"},
-			{use: "rm REQUEST", short: "delete the stored prompt and answer of a request", call: "DELETE /api/captures/{}", ask: true},
-			{use: "clear", short: "delete all stored prompts and answers", call: "DELETE /api/captures", ask: true},
+			{use: "rm REQUEST", short: "delete the stored prompt and answer of a request", call: "DELETE /api/captures/{}", ask: true,
+				done: "The stored prompt and answer of %s are deleted."},
+			{use: "clear", short: "delete all stored prompts and answers", call: "DELETE /api/captures", ask: true, done: "All stored prompts and answers are deleted."},
 		}},
 		{ops: []op{{use: "audit", short: "list who changed what", long: auditText, call: "GET /api/audit", columns: auditColumns, fields: []field{
 			{"limit,n", "?limit", "NUMBER", "number of records, 50 by default", nil}, {"text", "?q", "TEXT", "only records that contain TEXT", nil},
@@ -223,8 +224,8 @@ var modelOps = []op{
 	{use: "unavailable", short: "list the models that cannot be called at the moment, and why", call: "GET /api/models/availability", columns: unavailableColumns},
 	{use: "aliases", short: "list the aliases", call: "GET /api/models/alias", member: "aliases"},
 	{use: "alias ALIAS MODEL", short: "create or change an alias", call: "PUT /api/models/alias", args: []string{"alias", "model"},
-		fields: []field{allowUnknown}},
-	{use: "unalias ALIAS", short: "delete an alias", call: "DELETE /api/models/alias", args: []string{"?alias"}},
+		fields: []field{allowUnknown}, done: "The alias %s is stored."},
+	{use: "unalias ALIAS", short: "delete an alias", call: "DELETE /api/models/alias", args: []string{"?alias"}, done: "The alias %s is deleted."},
 	{use: "custom", short: "list the models that were added", call: "GET /api/models/custom", columns: customColumns},
 	{use: "add PREFIX MODEL", short: "add a model that weir does not know, or change it", call: "POST /api/models/custom",
 		args: []string{"providerAlias", "id"}, fields: []field{{"name", "name", "NAME", "name in lists", nil}, {"kind", "type", "KIND", "llm (the default), embedding, image, …", nil},
@@ -232,9 +233,10 @@ var modelOps = []op{
 	{use: "rm PREFIX MODEL", short: "delete a model that was added", call: "DELETE /api/models/custom", args: []string{"?providerAlias", "?id"},
 		fields: []field{{"kind", "?type", "KIND", "kind of the model", nil}}},
 	{use: "disabled", short: "list the disabled models", call: "GET /api/models/disabled", member: "disabled"},
-	{use: "disable PREFIX MODEL…", short: "disable models", call: "POST /api/models/disabled", args: []string{"providerAlias", "ids…"}},
+	{use: "disable PREFIX MODEL…", short: "disable models", call: "POST /api/models/disabled", args: []string{"providerAlias", "ids…"},
+		done: "The models of %s are disabled."},
 	{use: "enable PREFIX [MODEL]", short: "enable a model again, or all of the prefix", call: "DELETE /api/models/disabled",
-		args: []string{"?providerAlias", "?id"}},
+		args: []string{"?providerAlias", "?id"}, done: "The models of %s are enabled."},
 }
 
 var destinationOps = []op{
@@ -315,12 +317,14 @@ var peopleOps = []op{
 	{use: "invite NOTE", short: "print a sign-in link for one person, once; it expires after seven days", long: inviteText,
 		call: "POST /api/invitations", args: []string{"note"}, fields: grantFields, run: (*app).invite},
 	{use: "invitations", short: "list the open invitations", call: "GET /api/people", member: "invitations", columns: invitationColumns},
-	{use: "withdraw ID", short: "withdraw an invitation", call: "DELETE /api/invitations/{}"},
+	{use: "withdraw ID", short: "withdraw an invitation", call: "DELETE /api/invitations/{}", done: "The invitation %s is withdrawn."},
 	{use: "link PERSON", short: "print another sign-in link of a person, this once", call: "POST /api/invitations", run: (*app).renew},
 	{use: "set PERSON", short: "set the role of a person, and the limits of a member", long: inviteText, call: "PUT /api/people/{id}",
 		fields: grantFields, run: (*app).setPerson},
-	{use: "end-sessions PERSON", short: "end the sessions of a person, on every machine", call: "DELETE /api/people/{id}/sessions"},
-	{use: "rm PERSON", short: "remove a person: sessions end and keys are paused at once", call: "DELETE /api/people/{id}", ask: true},
+	{use: "end-sessions PERSON", short: "end the sessions of a person, on every machine", call: "DELETE /api/people/{id}/sessions",
+		done: "The sessions of %s have ended."},
+	{use: "rm PERSON", short: "remove a person: sessions end and keys are paused at once", call: "DELETE /api/people/{id}", ask: true,
+		done: "%s is removed: sessions have ended, keys are paused."},
 }
 
 // grantFields are a role, and the template of the keys of a member.

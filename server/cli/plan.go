@@ -698,7 +698,11 @@ func (a *app) apply(ctx context.Context, in *input) error {
 	if err := a.confirm("Apply this?"); err != nil {
 		return err
 	}
-	return p.takeAll()
+	if err := p.takeAll(); err != nil {
+		return err
+	}
+	fmt.Fprintln(p.Stderr, "Applied.")
+	return nil
 }
 
 // takeAll makes the calls of all steps, until one fails.
@@ -750,7 +754,7 @@ func (p *planner) take(s step) error {
 			map[string]any{"paused": true})
 	}
 	if s.Action == "create" && v.Get("apiKey").Exists() || v.Get("webhookSecret").Exists() {
-		err = errors.Join(err, p.stored(s.Kind, v))
+		err = errors.Join(err, p.stored(fmt.Sprintf("The %s %s is stored.", s.Kind, rowName(v)), v))
 	}
 	return err
 }

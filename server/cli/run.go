@@ -171,7 +171,7 @@ func (a *app) setSettings(ctx context.Context, in *input) error {
 	if err != nil {
 		return err
 	}
-	return a.show(v, func() error { return nil })
+	return a.show(v, func() error { return a.stored(in.said(v), v) })
 }
 
 // addAccount asks for the API key of an account that needs one and has no credential. The id
@@ -204,7 +204,7 @@ func (a *app) addAccount(ctx context.Context, in *input) error {
 		return err
 	}
 	return a.show(v, func() error {
-		err := a.stored(in.what, v)
+		err := a.stored(in.said(v), v)
 		name := ShellWord(clean(cmp.Or(v.Get("name").String(), v.Get("id").String())))
 		fmt.Fprintf(a.Stderr, "Try it: weir accounts test %s\n", name)
 		if strings.HasSuffix(in.args[0], "-compatible") && !given {
@@ -342,7 +342,7 @@ func (a *app) signIn(ctx context.Context, in *input) error {
 			return err
 		}
 		if v.Get("status").String() != "pending" {
-			return a.show(v, func() error { return a.stored(in.what, v.Get("connection")) })
+			return a.show(v, func() error { return a.stored(in.said(v.Get("connection")), v.Get("connection")) })
 		}
 		wait = v.Get("waitMs").Int()
 	}

@@ -92,7 +92,12 @@ export function Audit({ machine }: { machine: Machine }) {
       </div>
       <Load of={chain} what="audit log" rows={1}>
         {(of) =>
-          of && (of.ok ? <Badge kind="good">Digests match</Badge> : <Badge kind="bad">Damaged or altered at entry {of.brokenAt}</Badge>)
+          of &&
+          (of.ok ? (
+            <Badge kind="good">Digests match</Badge>
+          ) : (
+            <Badge kind="bad">Damaged or altered at entry {of.brokenAt}</Badge>
+          ))
         }
       </Load>
       <Load of={list} what="audit log" rows={2}>
