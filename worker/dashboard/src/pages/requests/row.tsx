@@ -73,7 +73,11 @@ export function Row({
         <ServedBy r={r} connectionName={connectionName} />
       </td>
       <td class="why" title={about || undefined}>
-        <Badge kind={result.kind}>{result.text}</Badge>
+        {result.kind === "good" ? (
+          <span class="muted">{result.text}</span>
+        ) : (
+          <Badge kind={result.kind}>{result.text}</Badge>
+        )}
       </td>
       <td class="num" title={r.firstMs ? `First token after ${number(r.firstMs)} ms` : undefined}>
         {number(r.latencyMs)} ms
