@@ -44,7 +44,7 @@ export function outcome(r: RequestRow): Outcome {
     const name = reasons.find(([id]) => id === r.reason)?.[2].toLowerCase();
     return { text: `Refused: ${name ?? r.status}`, kind: "warn" };
   }
-  if (r.outcome === "no_account") return { text: "No account available", kind: "bad" };
+  if (r.outcome === "no_account") return { text: "No account", kind: "bad" };
   if (r.status >= 400) return { text: statusText(r.status), kind: "bad" };
   if (r.error) return { text: `${r.status} interrupted`, kind: "warn" };
   return { text: String(r.status), kind: "good" };

@@ -39,6 +39,8 @@ export const costText = (r: RequestRow, write: (usd: number) => string) =>
 
 const cost = moneyLike([]); // with four decimals
 
+const usual = "/v1/chat/completions"; // the endpoint that goes without saying
+
 // Row shows a request on one line. It links to its details.
 export function Row({
   r,
@@ -67,9 +69,9 @@ export function Row({
         {date !== monthDay(now()) && <small class="muted"> {date}</small>}
       </th>
       <td class="fill model">
-        <Models r={r} /> <span class="muted small spare">{r.endpoint}</span>
+        <Models r={r} /> {r.endpoint !== usual && <span class="muted small spare">{r.endpoint}</span>}
       </td>
-      <td class="fill">
+      <td class="fill served">
         <ServedBy r={r} connectionName={connectionName} />
       </td>
       <td class="why" title={about || undefined}>
