@@ -68,7 +68,7 @@ test("a key is created with limits, shown once, copied, used and revoked", async
   assert.ok(Math.abs(row.expiresAt - Date.now() - 30 * 86_400_000) < 60_000);
   await page
     .getByRole("row", {
-      name: /For tests.*60 per minute, 0 of 1,000 today, 50,000 tokens per minute, 8 at a time, 2 models.*\$0\.00 of \$20\.00/,
+      name: /For tests.*60\/min · 0 of 1,000\/day · 50,000 tokens\/min · 8 at a time · 2 models · until .*\$0\.00 of \$20\.00/,
     })
     .waitFor();
   assert.equal((await chat(shown)).status, 200);
@@ -229,10 +229,10 @@ test("the budget of a key is set, changed and removed in its dialog", async (t) 
   assert.deepEqual([await limit.inputValue(), await resets.isDisabled()], ["20", true]);
   await looks(page, "keys-edit");
   await dialog.getByLabel("Requests per minute").fill("60");
-  await save("35.5", /Laptop.*60 per minute.*\$0\.00 of \$35\.50/);
+  await save("35.5", /Laptop.*60\/min.*\$0\.00 of \$35\.50/);
   assert.deepEqual(await spent(), [["Laptop", key.id, 35.5, "day"]]);
 
-  await save("", /Laptop.*60 per minute, 0 of 1,000 requests/);
+  await save("", /Laptop.*60\/min · 0 of 1,000 requests/);
   assert.deepEqual(await spent(), []);
 });
 

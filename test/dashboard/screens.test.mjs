@@ -16,6 +16,7 @@ const screens = [
   [390, 844],
   [768, 1024],
   [1024, 768],
+  [1280, 860],
   [1440, 900],
 ];
 const firstRow = { table: "tbody tr:not(.gap)", list: ".order > li, .accounts li, .cards > li, .tiles > li" };

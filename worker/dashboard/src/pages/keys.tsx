@@ -145,8 +145,7 @@ function List({
               <th>Limits</th>
               <th>Last used</th>
               <th class="num">Requests (24 h)</th>
-              <th class="num">Spend this month</th>
-              <th class="spare">Expires</th>
+              <th class="num">This month</th>
               <ActionsHead />
             </tr>
           </thead>
@@ -196,15 +195,16 @@ function Row({
   const unpriced = k.unpricedAttempts ?? 0;
   const total = `${lowerBound(money(k.spentUsd), unpriced)} in total${unpriced > 0 ? `, cost of ${count(unpriced, "attempt")} unknown` : ""}`;
   const limits = [
-    k.rpm && `${number(k.rpm)} per minute`,
-    k.dailyMax && `${number(k.requestsToday)} of ${number(k.dailyMax)} today`,
-    k.tpm && `${number(k.tpm)} tokens per minute`,
+    k.rpm && `${number(k.rpm)}/min`,
+    k.dailyMax && `${number(k.requestsToday)} of ${number(k.dailyMax)}/day`,
+    k.tpm && `${number(k.tpm)} tokens/min`,
     k.maxParallel && `${number(k.maxParallel)} at a time`,
     ...budgets.filter((b) => b !== own).map(usedText),
     k.models && (k.models.length === 1 ? `${k.models[0]} only` : `${k.models.length} models`),
+    k.expiresAt && k.expiresAt > at && `until ${when(k.expiresAt)}`,
   ]
     .filter(Boolean)
-    .join(", ");
+    .join(" · ");
   return (
     <tr class="brief">
       <th scope="row" class="fill">
@@ -224,19 +224,16 @@ function Row({
       <td class="desk spare fill">
         <Cut>{k.scopes.map((s) => scopeNames[s] ?? s).join(", ")}</Cut>
       </td>
-      <td class="desk fill">{limits ? <Cut>{limits}</Cut> : <span class="muted">None</span>}</td>
+      <td class={limits ? "fill limits full" : "desk"}>{limits ? <Cut>{limits}</Cut> : <span class="muted">None</span>}</td>
       <td class="when" data-label="Last used">
         <Time at={k.lastUsedAt} />
       </td>
       <td class="num desk" title={k.refused > 0 ? `${number(k.refused)} refused in total` : undefined}>
         {number(k.requestsLastDay)}
-        {k.refused > 0 && <small class="muted">, {number(k.refused)} refused</small>}
+        {k.refused > 0 && <small class="muted spare">, {number(k.refused)} refused</small>}
       </td>
       <td class="num" data-label="This month" title={total}>
         {own ? <Spent of={own} /> : lowerBound(spend(k.spentMonthUsd), unpriced)}
-      </td>
-      <td class="when desk spare">
-        <Time at={k.expiresAt} />
       </td>
       <td class="num">
         <Button kind="quiet" aria-label={`Edit ${keyName(k)}`} onClick={onEdit}>
