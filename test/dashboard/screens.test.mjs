@@ -227,6 +227,8 @@ test("every page says that the gateway is away, and continues when it is back", 
     await page.getByRole("heading", { level: 1, name: title, exact: true }).waitFor();
     const away = page.getByText("The gateway cannot be reached.");
     await away.first().waitFor();
+    await settled(page);
+    assert.equal(await away.count(), 1, `${path} says it once`);
     await page.unrouteAll({ behavior: "wait" });
     const again = page.getByRole("button", { name: "Try again" });
     while ((await again.count()) > 0) await again.first().click();

@@ -64,19 +64,21 @@ export function Load<T>({
   of,
   what,
   rows = 3,
+  said,
   children,
 }: {
   of: Omit<Loaded<T>, "set">;
   what: string;
   rows?: number;
+  /** an error that the page shows itself */
+  said?: string;
   children: (data: T) => ComponentChildren;
 }) {
-  if (of.data === null)
-    return of.error ? <ErrorBox retry={of.reload}>{of.error}</ErrorBox> : <Skeleton what={what} rows={rows} />;
+  if (of.data === null && !of.error) return <Skeleton what={what} rows={rows} />;
   return (
     <>
-      {of.error && <ErrorBox retry={of.reload}>{of.error}</ErrorBox>}
-      {children(of.data)}
+      {of.error && of.error !== said && <ErrorBox retry={of.reload}>{of.error}</ErrorBox>}
+      {of.data !== null && children(of.data)}
     </>
   );
 }

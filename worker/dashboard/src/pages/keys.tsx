@@ -64,16 +64,18 @@ export default function Keys({ machine, session, args: [asked] }: PageProps) {
           )
         }
       </Load>
-      <Section
-        title="Use a key"
-        intro={
-          <>
-            Ready-made settings for your tools. Replace <code>{noKey}</code> with your key.
-          </>
-        }
-      >
-        <Snippets machine={machine} />
-      </Section>
+      {(list.data || !list.error) && (
+        <Section
+          title="Use a key"
+          intro={
+            <>
+              Ready-made settings for your tools. Replace <code>{noKey}</code> with your key.
+            </>
+          }
+        >
+          <Snippets machine={machine} />
+        </Section>
+      )}
       {asked === "new" && <Create machine={machine} onDone={(k) => show("Key created", k)} onClose={() => edit()} />}
       {created && <Created machine={machine} title={created[0]} k={created[1]} onClose={() => setCreated(null)} />}
       {editing && (
@@ -224,7 +226,9 @@ function Row({
       <td class="desk spare fill">
         <Cut>{k.scopes.map((s) => scopeNames[s] ?? s).join(", ")}</Cut>
       </td>
-      <td class={limits ? "fill limits full" : "desk"}>{limits ? <Cut>{limits}</Cut> : <span class="muted">None</span>}</td>
+      <td class={limits ? "fill limits full" : "desk"}>
+        {limits ? <Cut>{limits}</Cut> : <span class="muted">None</span>}
+      </td>
       <td class="when" data-label="Last used">
         <Time at={k.lastUsedAt} />
       </td>

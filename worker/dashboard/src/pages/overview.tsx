@@ -14,7 +14,7 @@ import { Failures } from "./overview/failures";
 import { Figures, loadSeries, type Range, ranges } from "./overview/figures";
 import { Next } from "./overview/next";
 import { Week } from "./overview/week";
-import { Cut } from "../ui";
+import { Cut, ErrorBox } from "../ui";
 
 const newMs = 4000; // between refreshes, while the checklist is shown
 const refreshMs = 30_000;
@@ -69,12 +69,13 @@ export default function Overview({ machine, machineName, has }: PageProps) {
   const catalog =
     useLoad(async () => (named ? machine.list<ProviderRow>("/catalog/providers") : []), [machine, named]).data ?? [];
   const all = [accounts, series, week, failed, budgets, ...(isNew || !start.data ? [start] : [])];
-  useRefresh(
-    async () => {
-      await Promise.all(all.map((l) => l.reload()));
-    },
-    isNew ? newMs : refreshMs,
-  );
+  const reload = async () => {
+    await Promise.all(all.map((l) => l.reload()));
+  };
+  useRefresh(reload, isNew ? newMs : refreshMs);
+  const errors = all.map((l) => l.error);
+  const said = errors.find((e, i) => e && errors.indexOf(e) < i); // of more than one part
+  const unknown = [failed, budgets].every((l) => l.data === null && l.error && l.error === said);
   // above is whether the upper parts have their height, so that nothing below moves.
   const above = [accounts, start, series, week, budgets, targets].every((l) => l.data !== null || l.error !== "");
   return (
@@ -83,6 +84,7 @@ export default function Overview({ machine, machineName, has }: PageProps) {
       intro={machineName && <Cut>{machineName}</Cut>}
       actions={<Tabs label="Period" value={range} items={ranges} onPick={setRange} />}
     >
+      {said && <ErrorBox retry={reload}>{said}</ErrorBox>}
       {isNew && (
         <Checklist
           machine={machine}
@@ -116,22 +118,22 @@ export default function Overview({ machine, machineName, has }: PageProps) {
           }}
         />
       )}
-      <Load of={series} what="figures" rows={2}>
+      <Load of={series} said={said} what="figures" rows={2}>
         {(s) => <Figures machine={machine} range={range} series={s} />}
       </Load>
       {!!week.data?.total.requests && <Week machine={machine} series={week.data} />}
-      <Load of={accounts} what="accounts" rows={1}>
+      <Load of={accounts} said={said} what="accounts" rows={1}>
         {(a) =>
           a.conns.length > 0 && <Accounts machine={machine} catalog={catalog} {...a} onChange={accounts.reload} />
         }
       </Load>
-      {above && (
+      {above && !unknown && (
         <div class="grid wide">
           <Section
             title="Recent failures"
             actions={<a href={`${to(machine.id, "requests")}?status=error`}>All failures</a>}
           >
-            <Load of={failed} what="failures" rows={2}>
+            <Load of={failed} said={said} what="failures" rows={2}>
               {(rows) => (
                 <Failures
                   machine={machine}
@@ -144,7 +146,7 @@ export default function Overview({ machine, machineName, has }: PageProps) {
           </Section>
           {hasBudgets && (
             <Section title="Budgets" actions={<a href={to(machine.id, "budgets")}>All budgets</a>}>
-              <Load of={budgets} what="budgets" rows={2}>
+              <Load of={budgets} said={said} what="budgets" rows={2}>
                 {(rows) => <Budgets machine={machine} rows={rows} />}
               </Load>
             </Section>
