@@ -15,7 +15,9 @@ const heading = (page, name) => page.getByRole("heading", { level: 1, name });
 test("a machine that does not exist is one notice with a link to all machines", async (t) => {
   const page = await open(t, b, { at: "#/m/abcdefghijklmnop/overview", failures: ["GET /abcdefghijklmnop/api/* 404"] });
   await page.getByRole("heading", { level: 1, name: "Machine not found" }).waitFor();
+  await page.getByText("It was deleted, or its address is wrong.").waitFor();
   assert.equal(await page.getByRole("alert").count(), 0);
+  assert.equal(await page.getByRole("link", { name: "Providers" }).count(), 0, "it has no pages");
   await page.getByRole("link", { name: "Back to machines" }).click();
   await heading(page, "Machines").waitFor();
 });

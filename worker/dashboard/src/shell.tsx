@@ -125,6 +125,7 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
   const first = homeOf(role);
   const page = route.page || first;
   const entry = offered.find((p) => p.path === page);
+  const barred = pages.some((p) => p.path === page && role && !atLeast(role, p.role ?? "viewer"));
   const machineName = list.data?.data.find((m) => m.machineId === machineId)?.name;
 
   return (
@@ -198,6 +199,7 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
           </button>
           <nav aria-label="Pages">
             {machine &&
+              !unknown &&
               offered.map((p) => (
                 <a
                   key={p.path}
@@ -279,7 +281,11 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
             <Lazy load={passkeysPage} props={{}} what="passkeys" />
           ) : machineId && (!machine || unknown) ? (
             <Empty page title="Machine not found">
-              {session.personId && <p>It does not exist, or you have no role there. Ask one of its owners.</p>}
+              <p>
+                {session.personId
+                  ? "It was deleted, or you have no access to it. Ask one of its owners."
+                  : "It was deleted, or its address is wrong."}
+              </p>
               <a class="button" href="#/machines">
                 Back to machines
               </a>
@@ -296,7 +302,12 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
               />
             </ManagedBy.Provider>
           ) : (
-            <Empty page title="Page not found">
+            <Empty page title={barred ? "Not permitted" : "Page not found"}>
+              <p>
+                {barred
+                  ? "This page needs a higher role. Ask an owner of this machine."
+                  : "The address is wrong, or this gateway has no such page."}
+              </p>
               <a class="button" href={to(machineId, first)}>
                 {first === home ? "Go to the overview" : "Go to the first page"}
               </a>
@@ -306,7 +317,12 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
       </main>
       <Toasts />
       {Palette && (
-        <Palette machine={machine} machines={list.data?.data ?? []} pages={offered} onClose={() => setPalette(null)} />
+        <Palette
+          machine={unknown ? null : machine}
+          machines={list.data?.data ?? []}
+          pages={unknown ? [] : offered}
+          onClose={() => setPalette(null)}
+        />
       )}
       {leaving && (
         <Dialog title="Sign out?" onClose={() => setLeaving(null)}>
