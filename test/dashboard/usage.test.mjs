@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFile, readdir } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { compact, money, moneyLike } from "../../worker/dashboard/src/format.ts";
+import { compact, inSeconds, money, moneyLike } from "../../worker/dashboard/src/format.ts";
 import { outcome } from "../../worker/dashboard/src/pages/requests/outcome.ts";
 import { addRow, change, columns, metrics, textOf } from "../../worker/dashboard/src/pages/usage/columns.ts";
 import { filterOf, hasHours, isGroup, nameOf, timesOf } from "../../worker/dashboard/src/pages/usage/report.ts";
@@ -343,6 +343,10 @@ test("amounts and outcomes as text", () => {
   assert.deepEqual([0, 0.000016, 0.953, 0.002].map(moneyLike([0.953])), ["$0.00", "<$0.0001", "$0.9530", "$0.0020"]);
   assert.deepEqual([0, 0.002, 0.953, 1234.5].map(moneyLike([0.1, 1.33])), ["$0.00", "<$0.01", "$0.95", "$1,234.50"]);
   assert.deepEqual([9999, 10_000, 1_518_257].map(compact), ["9,999", "10K", "1.52M"]);
+  assert.deepEqual(
+    [0, 999, 1000, 3550].map((n) => inSeconds(n, String)),
+    ["0", "999", "1 s", "3.6 s"],
+  );
   const text = (r) => outcome(r).text;
   assert.equal(
     text({ status: 429, outcome: "refused", reason: "budget", error: "budget_exceeded" }),

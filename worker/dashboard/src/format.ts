@@ -127,6 +127,10 @@ export const time = (ms: number) => new Date(ms).toLocaleTimeString(locale, { ti
 // clock returns a time of day: "15:04".
 export const clock = (ms: number) => new Date(ms).toLocaleTimeString(locale, { timeStyle: "short", hourCycle: "h23" });
 
+// inSeconds returns a time of a second and more rounded, "3.6 s", and a shorter one as text returns it.
+export const inSeconds = (ms: number, text: (ms: number) => string) =>
+  ms < 1000 ? text(ms) : `${(ms / 1000).toLocaleString(locale, { maximumFractionDigits: 1 })} s`;
+
 // duration returns a time span, rounded up to a second: "45 s", "12 min", "1.5 h",
 // "7 days".
 export function duration(ms: number): string {

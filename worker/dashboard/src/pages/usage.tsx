@@ -1,7 +1,7 @@
 import { now } from "../clock";
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-import { compact, count, money, moneyLike, month, number, when } from "../format";
+import { compact, count, inSeconds, latency, money, moneyLike, month, number, when } from "../format";
 import { Tabs } from "../forms";
 import { useLoad } from "../hooks";
 import { Load, Page, Section, Table } from "../layout";
@@ -22,6 +22,7 @@ import {
   figure,
   type Metric,
   metrics,
+  ms,
   partsOf,
   textOf,
   type UsageRow,
@@ -433,7 +434,7 @@ function Figure({
   r: UsageRow;
   at: string;
   what?: string;
-  /** large numbers are shortened */
+  /** large numbers and times are shortened */
   short?: boolean;
   /** writes the amounts of its column */
   spend?: (usd: number) => string;
@@ -441,7 +442,9 @@ function Figure({
   const text = textOf(c, r);
   if (text === "–" || amount(c, r) === 0) return <>{text}</>;
   const estimated = estimates.includes(c.metric?.id ?? c.field) && figure(r, "estimatedAttempts") > 0;
-  const written = textOf(c, r, short && c.text === number ? compact : spend && c.text === money ? spend : c.text);
+  const timed = c.text === ms || c.text === latency ? c.text : undefined;
+  const shorter = c.text === number ? compact : timed && ((n: number) => inSeconds(n, timed));
+  const written = textOf(c, r, (short && shorter) || (spend && c.text === money ? spend : c.text));
   return (
     <a
       class="plain"

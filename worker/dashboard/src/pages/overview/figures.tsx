@@ -1,5 +1,5 @@
 import type { Machine } from "../../api";
-import { clock, compact, count, day, latency, lowerBound, money, number, percent } from "../../format";
+import { clock, compact, count, day, inSeconds, latency, lowerBound, money, number, percent } from "../../format";
 import { to } from "../../route";
 import { successRate } from "../usage/columns";
 import { dayMs, hourMs, startOf } from "../usage/span";
@@ -102,6 +102,7 @@ const figures: Figure[] = [
     metric: "p95",
     value: (c) => c.latencyP95Ms || undefined,
     text: latency,
+    short: (n) => inSeconds(n, latency),
   },
 ];
 

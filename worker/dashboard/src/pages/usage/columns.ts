@@ -54,7 +54,7 @@ export interface Column {
   decimals?: boolean;
 }
 
-const ms = (n: number) => `${number(n)} ms`;
+export const ms = (n: number) => `${number(n)} ms`;
 
 // percentile returns a column of a percentile, which is unknown if it is 0.
 const percentile = (field: string, head: string, more?: Partial<Column>): Column => ({
