@@ -136,7 +136,7 @@ test("the page lists requests and filters them", async (t) => {
 });
 
 test("a request opens in a drawer with its attempts, and by its address", async (t) => {
-  const { machineId, api } = await shared();
+  const { machineId, api, call } = await used(b);
   const p = await openPage(t, b, machineId, "Requests");
   const { data } = await api("/requests");
   const fell = data.find((r) => r.asked === "fall");
@@ -177,6 +177,15 @@ test("a request opens in a drawer with its attempts, and by its address", async 
   assert.equal(await meaning.getAttribute("target"), "_blank");
   const path = await meaning.getAttribute("href");
   assert.equal((await b.gateway.fetch(path, { redirect: "manual" })).status, 200, path);
+
+  // What was called has no account yet: it can be connected from here.
+  assert.equal(await call("/v1/chat/completions", { model: "groq/llama", messages: [] }), 400);
+  await recorded(api, 7);
+  const [missing] = (await api("/requests")).data;
+  await p.goto(`${b.url}/#/m/${machineId}/requests/${missing.id}`);
+  await drawer.getByRole("link", { name: "Connect Groq" }).click();
+  await p.getByRole("heading", { level: 1, name: "Add provider" }).waitFor();
+  assert.equal(await p.getByRole("searchbox").inputValue(), "Groq");
 });
 
 test("a request that is not listed any more is reported as such", async (t) => {

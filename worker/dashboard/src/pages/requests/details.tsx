@@ -51,6 +51,7 @@ export function Details({ machine, id, listed, connectionName, keyName, onClose 
 function Shown({ r, machine, connectionName, keyName }: Omit<Props, "id" | "listed" | "onClose"> & { r: RequestRow }) {
   const result = outcome(r);
   const explain = machine.may("viewer") && explainLink(machine.id, r);
+  const missing = r.error === "no_credentials" && /^No (.+) account /.exec(r.message ?? "")?.[1]; // provider
   const about = r.estimated ? "≈ " : "";
   return (
     <>
@@ -61,6 +62,9 @@ function Shown({ r, machine, connectionName, keyName }: Omit<Props, "id" | "list
       {r.error && result.kind !== "" && (
         <Notice kind="warn">
           {r.message && <span>{r.message} </span>}
+          {missing && machine.may("editor") && (
+            <a href={`${to(machine.id, "providers", "add")}?q=${encodeURIComponent(missing)}`}>Connect {missing}</a>
+          )}{" "}
           <code>{r.error}</code>{" "}
           <a href={`/docs/reference/errors#${encodeURIComponent(r.error)}`} target="_blank" rel="noreferrer">
             What this error means
@@ -113,7 +117,7 @@ function Shown({ r, machine, connectionName, keyName }: Omit<Props, "id" | "list
           </a>
         )}
         <Copy text={r.id} label="Copy ID" />
-        <Copy text={JSON.stringify(r, null, 2)} label="Copy as JSON" />
+        <Copy text={JSON.stringify(r, null, 2)} label="Copy JSON" />
         <Copy text={location.href} label="Copy link" />
       </div>
     </>
