@@ -202,6 +202,7 @@ test("a request leads to the explanation of a call of the same form", async (t) 
   await p.getByRole("link", { name: "Explain this request" }).click();
   const steps = p.getByRole("list", { name: "Attempts" }).getByRole("listitem");
   await steps.getByText("two/test-chat").waitFor();
+  await steps.getByText("tried after: rate limit or no credit, not available").waitFor();
   assert.deepEqual(JSON.parse(await p.getByLabel("Body").inputValue()).model, "fall");
   assert.equal(await p.getByLabel("Path").inputValue(), "/v1/chat/completions");
   await p.goBack();

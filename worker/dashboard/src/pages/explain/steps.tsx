@@ -4,6 +4,7 @@ import { count, duration } from "../../format";
 import { to } from "../../route";
 import { Section } from "../../layout";
 import { amount } from "../budgets/amount";
+import { failures } from "../combos/policy";
 import { Badge, Cut, Empty, Notice } from "../../ui";
 
 // Steps shows a plan: the accounts that are tried, in order, and those that are
@@ -11,6 +12,10 @@ import { Badge, Cut, Empty, Notice } from "../../ui";
 export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
   const tried = plan.plan.filter((s) => s.try > 0 && !s.skipped),
     skipped = plan.plan.filter((s) => s.try === 0 || s.skipped);
+  // A budget is named again only where it reserves another amount.
+  const budgets = tried.map((s, n) =>
+    s.budgets.filter((b) => !tried[n - 1]?.budgets.some((o) => o.id === b.id && o.reserves === b.reserves)),
+  );
   const cooldowns = skipped.map((s) => s.cooldownMs).filter((ms) => ms > 0);
   return (
     <Section
@@ -43,7 +48,7 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
       )}
       {tried.length > 0 && (
         <ol class="steps" aria-label="Attempts">
-          {tried.map((s) => (
+          {tried.map((s, n) => (
             <li key={`${s.try}`} class={s.try > plan.maxAttempts ? "muted" : ""}>
               <span class="place" aria-hidden="true">
                 {s.try}
@@ -76,13 +81,14 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
                 )}
                 {s.nextAfter.length > 0 && (
                   <p class="small">
-                    The next member is tried after: <code>{s.nextAfter.join(", ")}</code>
+                    The next member is tried after:{" "}
+                    {s.nextAfter.map((of) => failures.find(([id]) => id === of)?.[1].toLowerCase() ?? of).join(", ")}
                   </p>
                 )}
-                {s.budgets.length > 0 && (
+                {budgets[n].length > 0 && (
                   <p class="small">
                     Budgets:{" "}
-                    {s.budgets.map((b, i) => (
+                    {budgets[n].map((b, i) => (
                       <span key={b.id}>
                         {i > 0 && "; "}
                         <Cut>{b.name}</Cut> (reserves {amount(b.unit, b.reserves)} of at most {amount(b.unit, b.left)}{" "}
