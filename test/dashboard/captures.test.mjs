@@ -44,7 +44,7 @@ async function drawer(t, m, id, options) {
 test("capturing is turned on in the settings, and what it stores is deleted there", async (t) => {
   const m = await machine();
   const page = await open(t, b, { at: `#/m/${m.machineId}/settings/captures` });
-  const section = page.getByRole("region", { name: "Stored prompts and answers" });
+  const section = page.getByRole("region", { name: "Stored prompts", exact: true });
   await section.getByText("No prompts or answers are stored.").waitFor();
   await section.getByLabel("Share of requests (%)").fill("100");
   await section.getByLabel("Keep for").selectOption({ label: "6 h" });

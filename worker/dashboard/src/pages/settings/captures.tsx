@@ -35,7 +35,7 @@ export function Captures({ machine }: { machine: Machine }) {
   };
   return (
     <Section
-      title="Stored prompts and answers"
+      title="Stored prompts"
       intro={
         <>
           Store prompts and answers for debugging, encrypted and with credentials masked. Off by default.{" "}

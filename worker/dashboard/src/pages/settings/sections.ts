@@ -41,7 +41,7 @@ export const sections: SectionEntry[] = [
   { id: "exports", title: "Exports", words: "opentelemetry metrics traces logs s3", settings: [] },
   {
     id: "captures",
-    title: "Stored prompts and answers",
+    title: "Stored prompts",
     role: "owner",
     words: "prompts logging",
     settings: ["Share of requests (%)", "Keep for"],

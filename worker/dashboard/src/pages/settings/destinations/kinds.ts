@@ -246,7 +246,7 @@ const bodies = (hint: string): Input => ({
   name: "bodies",
   label: "Send stored prompts and answers",
   type: "checkbox",
-  hint: `What was asked and answered in the requests that “Stored prompts and answers” covers, with credentials masked. ${hint}`,
+  hint: `What was asked and answered in the requests that “Stored prompts” covers, with credentials masked. ${hint}`,
 });
 const objects = bodies("Each is an object of its own in the folder “bodies”.");
 const awsEndpoint = /^https:\/\/s3\.([a-z0-9-]+)\.amazonaws\.com\/?$/;
