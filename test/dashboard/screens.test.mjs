@@ -142,6 +142,13 @@ async function fits(page, what, most) {
       assert.equal(found, "", `${what} is wider than ${width} px`);
     }
     if (lists.includes(what.split(" ")[0]) && !/ 0 rows/.test(what)) await inLines(page, what, width);
+    if (width >= 1024) {
+      const hidden = await page.evaluate(() => {
+        const side = document.querySelector(".side");
+        return side.scrollHeight - side.clientHeight;
+      });
+      assert.ok(hidden <= 0, `${what}: ${hidden} px of the navigation are below a screen of ${height} px`);
+    }
     if (width > 390) continue;
     const top = await page.evaluate((selectors) => {
       const first = document.querySelector("main")?.querySelector(selectors);

@@ -261,10 +261,11 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
               </Button>
               <Button
                 kind="quiet"
+                aria-label="Sign out everywhere"
                 title="End every session of this token, key or person"
                 onClick={() => void out(true)}
               >
-                Sign out everywhere
+                Everywhere
               </Button>
             </div>
           </div>
