@@ -94,13 +94,21 @@ export function Details({
           <Text value={name} max={200} onText={(name) => put({ name })} />
         </Field>
         <Field label="Prefix" hint="Models appear as prefix/model.">
-          <Text name max={64} value={prefix} required={compatible} onText={(prefix) => put({ prefix })} />
+          <Text
+            name
+            max={64}
+            placeholder={known?.alias}
+            value={prefix}
+            required={compatible}
+            onText={(prefix) => put({ prefix })}
+          />
         </Field>
         {hasBase && (
           <BaseUrlInput
             value={base}
             onText={(base) => put({ base })}
             required={compatible}
+            placeholder={known?.baseUrl}
             focused={fix === "url"}
             hint="Changing the host clears the saved key."
           />
