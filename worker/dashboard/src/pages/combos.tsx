@@ -15,7 +15,7 @@ import "./combos/combos.css";
 import { Editor } from "./combos/editor";
 import { Flow } from "./combos/flow";
 import { loadKnown, type State, stateOf } from "./combos/members";
-import { TryIt } from "./combos/try";
+import { useTry } from "./combos/try";
 
 const blank: Combo = { id: "", name: "", models: [], generation: 0 };
 
@@ -124,8 +124,10 @@ function Item({
       });
       await onChange();
     });
+  const trial = useTry(machine, c.name, c.kind ?? "llm");
   const actions = (
     <>
+      {trial.button}
       <Button onClick={onEdit} aria-label={`Edit ${c.name}`}>
         Edit
       </Button>
@@ -151,7 +153,7 @@ function Item({
       }
     >
       <Flow of={c} all={all} state={state} />
-      <TryIt machine={machine} model={c.name} kind={c.kind ?? "llm"} />
+      {trial.said}
       {asking && (
         <Confirm
           title={`Delete ${c.name}?`}

@@ -16,12 +16,12 @@ const calls: Record<string, [path: string, body: (model: string) => object]> = {
   webSearch: ["/v1/search", (model) => ({ model, query: "hello", max_results: 1 })],
 };
 
-// TryIt is the button that makes a test call of a combo.
-export function TryIt({ machine, model, kind }: { machine: Machine; model: string; kind: string }) {
+// useTry returns the button that makes a test call of a combo, and what came of it.
+export function useTry(machine: Machine, model: string, kind: string) {
   const [result, setResult] = useState<Served | null>(null);
   const act = useAction();
   const call = calls[kind];
-  if (!call) return null;
+  if (!call) return {};
   const run = () =>
     act.run(async () => {
       setResult(null);
@@ -30,19 +30,21 @@ export function TryIt({ machine, model, kind }: { machine: Machine; model: strin
       await res.text();
       setResult(served(res));
     });
-  return (
-    <div class="row wrap">
+  return {
+    button: (
       <Button busy={act.busy} aria-label={`Try it: ${model}`} onClick={() => void run()}>
         Try it
       </Button>
-      <span role="status" class={act.error ? "small bad" : "small"}>
+    ),
+    said: (
+      <p role="status" class={act.error ? "small bad" : "small"}>
         {act.error ||
           (result && (
             <>
               <span class="good">Answered</span> by <code>{result.model}</code> · {count(result.attempts, "attempt")}
             </>
           ))}
-      </span>
-    </div>
-  );
+      </p>
+    ),
+  };
 }
