@@ -76,7 +76,8 @@ func (h *People) Update(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 	if err := h.set(ctx, c, g); err != nil {
 		return nil, err
 	}
-	env.Check = false
+	id := c.Params[0]
+	env.Check, env.People = false, []rpc.PersonGrant{{ID: id, Name: h.peopleNames(ctx, []string{id})[id]}}
 	if _, err := h.apply(ctx, c, &env); err != nil {
 		return nil, err
 	}

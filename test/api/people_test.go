@@ -97,6 +97,19 @@ func TestPersonListsMachinesWithRole(t *testing.T) {
 	ann.wants(401, "GET", "/api/machines", "")
 }
 
+// A budget that a role gives is named like one that the first key of a member creates.
+func TestBudgetOfAMemberHasTheName(t *testing.T) {
+	w, mine := peopleWorld(t)
+	const budget = `{"role":"member","template":{"budgetUsd":20,"budgetWindow":"month"}}`
+	w.joined(mine, "Ann", budget).wants(201, "POST", "/"+mine+"/api/keys", `{"name":"laptop"}`)
+	bob := w.joined(mine, "Bob", `{"role":"member"}`)
+	w.get(200, w.do("PUT", "/"+mine+"/api/people/"+bob.id, adminToken, budget), nil)
+	r := w.do("GET", "/"+mine+"/api/budgets", adminToken, "")
+	if got := gjson.Get(r.body, "data.#.name").Raw; got != `["Budget of Ann","Budget of Bob"]` {
+		t.Errorf("got %s in %s", got, r.body)
+	}
+}
+
 // Names of people stand where their ids do. A member sees no one else's.
 func TestAnswersNamePeople(t *testing.T) {
 	w, mine := peopleWorld(t)

@@ -148,7 +148,7 @@ func (c *change) importDoc() (any, error) {
 		peopleSkipped, grants = len(grants), nil
 	}
 	for _, g := range grants {
-		c.grant(g.ID, people.Grant{Role: g.Role, Template: g.Template})
+		c.grant(g.ID, g.Name, people.Grant{Role: g.Role, Template: g.Template})
 	}
 	out := imported{
 		Connections: len(doc.conns), Combos: len(doc.combos), CustomModels: len(doc.customs), ModelAliases: len(doc.aliases),

@@ -82,13 +82,17 @@ func (c *change) personUpdate() (any, error) {
 		c.quiet = true
 		return g, nil
 	}
-	c.grant(c.target, g)
+	name := ""
+	if len(c.env.People) > 0 {
+		name = c.env.People[0].Name
+	}
+	c.grant(c.target, name, g)
 	c.fields = in.names
 	return g, nil
 }
 
-// grant applies a role to what the machine has of a person.
-func (c *change) grant(id string, g people.Grant) {
+// grant applies a role to what the machine has of a person. The name is that of a new budget.
+func (c *change) grant(id, name string, g people.Grant) {
 	if g.Role != people.Owner { // as after a removal: no call and no lease with the role of before counts
 		c.Put(storage.RemovedPrefix+id, c.Now)
 	}
@@ -98,7 +102,7 @@ func (c *change) grant(id string, g people.Grant) {
 	}
 	c.regrant(id, g)
 	if b := budgetOf(id); g.Template != nil && g.Template.BudgetUSD > 0 {
-		setPersonBudget(c.Tx, id, "", g.Template)
+		setPersonBudget(c.Tx, id, name, g.Template)
 	} else if c.Load(storage.BudgetPrefix+b, &storage.Budget{}) {
 		c.deleteBudget(b)
 	}
@@ -148,7 +152,7 @@ func (c *change) personRemove() (any, error) {
 	if err := c.personID(); err != nil {
 		return nil, err
 	}
-	c.grant(c.target, people.Grant{Role: people.None})
+	c.grant(c.target, "", people.Grant{Role: people.None})
 	c.status = 204
 	return nil, nil
 }

@@ -34,7 +34,7 @@ type ManageCall struct {
 	RedirectURI string `json:"redirectUri,omitempty"`
 	// IdentityProviders are those of the gateway, for a comparison of their secrets by the operator.
 	IdentityProviders []IdentityProvider `json:"identityProviders,omitempty"`
-	// People are the grants on the machine, for an encrypted export.
+	// People are the grants on the machine, for an encrypted export, or the person whose role changes.
 	People []PersonGrant `json:"people,omitempty"`
 }
 
