@@ -485,3 +485,11 @@ func TestUnreachableProviderIsNamed(t *testing.T) {
 		}
 	}
 }
+
+// The id of an own server ends with random digits.
+func TestErrorNamesNoIDOfAnOwnServer(t *testing.T) {
+	c := &store.Connection{Name: "fake", Provider: "openai-compatible-0123abcd"}
+	if got := account(&missed{conns: []*store.Connection{c}}); got != `account "fake" (OpenAI-compatible)` {
+		t.Errorf("got %s", got)
+	}
+}

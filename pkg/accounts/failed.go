@@ -112,8 +112,11 @@ func (pl *plan) refused(s *summary, rank int) error {
 // number of the others.
 func account(m *missed) string {
 	c := m.conns[0]
-	name := cmp.Or(c.Name, c.ID)
-	s := "account " + strconv.Quote(name) + " (" + c.Provider
+	name, of := cmp.Or(c.Name, c.ID), c.Provider
+	if d := provider.Lookup(of); d != nil && d.Compatible {
+		of = d.Name // its id has random digits
+	}
+	s := "account " + strconv.Quote(name) + " (" + of
 	if m.since > 0 {
 		s += ", since " + time.UnixMilli(m.since).UTC().Format("Jan 2, 15:04 UTC")
 	}

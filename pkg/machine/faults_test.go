@@ -504,3 +504,17 @@ func TestStorageFailureStopsTheCall(t *testing.T) {
 		t.Errorf("%d calls out, %d failed reads: the cases prove little", calls, reads)
 	}
 }
+
+// The id of an own server ends with random digits.
+func TestSubjectNamesNoIDOfAnOwnServer(t *testing.T) {
+	for of, want := range map[string]string{
+		"openai-compatible-0123abcd": `OpenAI-compatible account "fake"`, "anthropic-compatible-0123abcd": `Anthropic-compatible account "fake"`,
+		"openai": `OpenAI account "fake"`,
+	} {
+		var c storage.Connection
+		c.Provider, c.Name = of, "fake"
+		if got := subject(&c); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

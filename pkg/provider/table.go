@@ -60,8 +60,8 @@ const (
 // families have in common.
 var (
 	openAILike = Descriptor{
-		Compatible: true,
-		Auth:       Auth{Optional: true}, // local servers ask for no key
+		Name: "OpenAI-compatible", Compatible: true,
+		Auth: Auth{Optional: true}, // local servers ask for no key
 		Kinds: []catalog.Kind{
 			catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT,
 			catalog.ImageToText, catalog.Rerank,
@@ -89,7 +89,7 @@ var (
 		Models: List{Array: "data models results", ID: "id"},
 	}
 	anthropicLike = Descriptor{
-		Dialect: llm.Messages, Compatible: true,
+		Name: "Anthropic-compatible", Dialect: llm.Messages, Compatible: true,
 		Auth:   Auth{Scheme: KeyName, Header: "x-api-key", AlsoBearer: true, Optional: true}, // docs/reference/spec.md, 4.2.4
 		Header: [][2]string{{"anthropic-version", "2023-06-01"}},                             // docs/reference/spec.md, 9
 		Kinds:  []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.ImageToText},
@@ -115,7 +115,7 @@ func compatible(id string) *Descriptor {
 	default:
 		return nil
 	}
-	d.ID, d.Alias, d.Name = id, id, id
+	d.ID, d.Alias = id, id
 	return &d
 }
 

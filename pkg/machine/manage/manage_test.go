@@ -324,7 +324,7 @@ func TestRowsWithoutNamesGetFreeOnes(t *testing.T) {
 		{`{"provider":"groq","name":"openai 3"}`, "openai 3"},
 		{`{"provider":"openai"}`, "OpenAI 4"},
 		{`{"provider":"openai-compatible-0123abcd","providerSpecificData":{"baseUrl":"https://a.example.com/v1","prefix":"own"}}`, "own"},
-		{`{"provider":"openai-compatible-0123abcd","providerSpecificData":{"baseUrl":"https://a.example.com/v1"}}`, "openai-compatible-0123abcd"},
+		{`{"provider":"openai-compatible-0123abcd","providerSpecificData":{"baseUrl":"https://a.example.com/v1"}}`, "OpenAI-compatible"},
 	} {
 		if got := w.OK("POST", "/api/providers", tt.body).Get("name").Str; got != tt.want {
 			t.Errorf("%s: got the name %q, want %q", tt.body, got, tt.want)
