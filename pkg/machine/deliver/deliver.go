@@ -138,14 +138,14 @@ func Targets(t *storage.Tx, takes string) (list []storage.Destination) {
 	return list
 }
 
-// TestItem returns the item of a test.
-func (k *Kind) TestItem(d *Opened) storage.Delivery {
+// TestItem returns the item of a test, for a machine with a name.
+func (k *Kind) TestItem(d *Opened, machine string) storage.Delivery {
 	if k != nil && k.Test != nil { // nil for a kind of a later version
 		return k.Test(d)
 	}
 	m := Message{Type: Test, At: d.Now.UnixMilli(), Level: Good, Title: "Test of weir",
-		Text: fmt.Sprintf("This is a test of the destination %q. Notifications of the machine %s arrive here.", d.Name,
-			d.MachineID)}
+		Text: fmt.Sprintf("This is a test of the destination %q. Notifications of the machine %q arrive here.", d.Name,
+			machine)}
 	return m.Item(d.ID)
 }
 

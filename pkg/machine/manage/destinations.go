@@ -472,7 +472,7 @@ func (c *change) destinationTest() (any, error) {
 		e.Err = err
 		return nil, e
 	}
-	item := deliver.KindOf(row.Kind).TestItem(d)
+	item := deliver.KindOf(row.Kind).TestItem(d, cmp.Or(c.Meta.Name, c.ID))
 	item.ID, item.DestinationID, item.At = c.NextDeliveryID(), row.ID, c.Now
 	if err := c.Commit(); err != nil {
 		return nil, err

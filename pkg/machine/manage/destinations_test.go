@@ -231,6 +231,9 @@ func TestStateOfDestinationIsShown(t *testing.T) {
 	}
 	status = 200
 	w.OK("POST", "/api/destinations/"+id+"/test", "")
+	if text := gjson.Get(hook.Seen[2].Body, "text").Str; !strings.Contains(text, `of the machine "demo" arrive`) {
+		t.Errorf("the test says %q", text)
+	}
 	use(100)
 	if n := len(hook.Seen); n != 5 || gjson.Get(hook.Seen[3].Body, "type").Str != "budget.exhausted" || show().Get("status").Str != "active" {
 		t.Errorf("after a test that arrives: %d calls, %s", n, show().Raw)
