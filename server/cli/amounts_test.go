@@ -43,6 +43,10 @@ func TestAmountsSayWhatIsUnknown(t *testing.T) {
 
 // A group of requests without a key, an account or another name has words for that.
 func TestUsageNamesWhatHasNoName(t *testing.T) {
+	tests := gjson.Parse(`{"attempts":2,"requests":0}`)
+	if got := new(app).rows([]column{usageOfKeys}, []gjson.Result{tests}).rows[0][0].text; got != "account tests" {
+		t.Errorf("attempts without a request: %q", got)
+	}
 	for by, want := range map[string]string{
 		"key": "no key", "account": "no account", "model": "unknown model", "provider": "no provider", "endpoint": "other", "tool": "unknown tool", "person": "no person",
 	} {

@@ -372,6 +372,14 @@ var usageBy = map[string]column{
 	"person": {title: "PERSON", path: "tag", show: personOf, none: "no person"},
 }
 
+// usageOfKeys is the column of keys alone, where attempts that no request made are known.
+var usageOfKeys = column{title: "KEY", none: "no key", show: func(a *app, row gjson.Result) cell {
+	if !row.Get("keyId").Exists() && row.Get("requests").Int() == 0 && row.Get("attempts").Int() > 0 {
+		return cell{text: "account tests"}
+	}
+	return named(a, row.Get("keyId"))
+}}
+
 // usage prints usage and its sum.
 func (a *app) usage(ctx context.Context, in *input) error {
 	by := in.values["by"]
@@ -390,6 +398,9 @@ func (a *app) usage(ctx context.Context, in *input) error {
 		if columns = append(columns, c); g == "month" || g == "day" || g == "hour" {
 			rows = "data"
 		}
+	}
+	if by == "key" {
+		columns[0] = usageOfKeys
 	}
 	in.set("?groupBy", groupBy(by))
 	if month := in.values["month"]; month != "" {

@@ -5,7 +5,14 @@ import { after, before, test } from "node:test";
 import { compact, inSeconds, money, moneyLike } from "../../worker/dashboard/src/format.ts";
 import { outcome } from "../../worker/dashboard/src/pages/requests/outcome.ts";
 import { addRow, change, columns, metrics, textOf } from "../../worker/dashboard/src/pages/usage/columns.ts";
-import { filterOf, hasHours, isGroup, nameOf, timesOf } from "../../worker/dashboard/src/pages/usage/report.ts";
+import {
+  filterOf,
+  hasHours,
+  isGroup,
+  nameOf,
+  timesOf,
+  unnamedOf,
+} from "../../worker/dashboard/src/pages/usage/report.ts";
 import { inDays, months, spanOf } from "../../worker/dashboard/src/pages/usage/span.ts";
 import { becomes, bench, looks, settled } from "./browser.mjs";
 import { openPage, recorded, used } from "./used.mjs";
@@ -608,6 +615,11 @@ test("groups of tags and tools as text", () => {
   assert.equal(nameOf("project=atlas=2", "tag:project", null), "atlas=2");
   assert.equal(nameOf("", "tag:project", null), "No project");
   assert.equal(nameOf("codex", "tool", null), "codex");
+  const unnamed = (by, total) => unnamedOf({ by, data: [], total });
+  assert.equal(unnamed("key", { attempts: 2, requests: 0 }), "Account tests");
+  assert.equal(unnamed("key", { attempts: 2, requests: 1 }), "No key");
+  assert.equal(unnamed("model", { requests: 2, refused: 2 }), "Refused before routing");
+  assert.equal(unnamed("model", { requests: 3, refused: 2 }), "Unknown model");
   assert.ok(hasHours("key", { key: "k" }) && !hasHours("tool", {}) && !hasHours("", { tag: "a=b" }));
   assert.deepEqual(inDays({ unit: "hour", from: "2026-11-27T19", to: "2026-11-28T18" }), {
     unit: "day",

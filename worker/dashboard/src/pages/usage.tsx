@@ -42,6 +42,7 @@ import {
   type Report,
   timesOf,
   type UnpricedModel,
+  unnamedOf,
 } from "./usage/report";
 import { type Asked, inDays, intervals, type Period, spanOf, startOf, type Unit } from "./usage/span";
 
@@ -124,9 +125,7 @@ export default function Usage({ machine }: PageProps) {
           ) : (
             <Shown
               u={u}
-              name={(id) =>
-                id === "" && u.by === "model" && unrouted(u) ? "Refused before routing" : nameOf(id, u.by, names)
-              }
+              name={(id) => (id ? nameOf(id, u.by, names) : unnamedOf(u))}
               names={names}
               machineId={machine.id}
               ids={ids.values}
@@ -150,12 +149,6 @@ export default function Usage({ machine }: PageProps) {
       />
     </Page>
   );
-}
-
-// unrouted reports whether all requests without a model were refused.
-function unrouted(u: Report) {
-  const { sum } = groupRows(u, u.by).find((g) => g.id === "") ?? { sum: {} };
-  return figure(sum, "refused") === figure(sum, "requests");
 }
 
 interface ShownProps {

@@ -1,6 +1,6 @@
 // A report of usage, as GET /api/usage returns it, and its parts.
 import type { Names } from "../../names";
-import { addRow, type UsageRow } from "./columns.ts";
+import { addRow, figure, type UsageRow } from "./columns.ts";
 import { intervals, monthOf, startOf, type Unit } from "./span.ts";
 
 // Group is what usage is grouped by. "tag:project" is a name of tags.
@@ -146,4 +146,13 @@ export function groupRows(u: Pick<Report, "data" | "groups" | "total">, by: Grou
   }
   for (const r of u.groups ?? [u.total]) addRow(groupOf(r).sum, r);
   return [...groups.values()];
+}
+
+// unnamedOf returns the name of the group of a report that has no id, by what is in it: requests
+// that were all refused have no model, and attempts that no request made are tests.
+export function unnamedOf(u: Pick<Report, "data" | "groups" | "total" | "by">): string {
+  const sum = groupRows(u, u.by).find((g) => g.id === "")?.sum ?? {};
+  if (u.by === "model" && figure(sum, "refused") === figure(sum, "requests")) return "Refused before routing";
+  if (u.by === "key" && figure(sum, "requests") === 0) return "Account tests";
+  return nameOf("", u.by, null);
 }
