@@ -9,6 +9,7 @@ import (
 
 // An amount of which a part is not known is a lower bound, and one of which nothing is known is no 0.
 func TestAmountsSayWhatIsUnknown(t *testing.T) {
+	spentColumns := []column{{title: "MONTH", show: spentMonth}}
 	for _, tt := range []struct {
 		columns        []column
 		row, cell, out string
@@ -18,6 +19,11 @@ func TestAmountsSayWhatIsUnknown(t *testing.T) {
 		{usageColumns, `{"costUsd":0.0012,"unpricedAttempts":2}`, "COST", "≥ $0.0012"},
 		{usageColumns, `{"unpricedAttempts":2}`, "COST", "unknown"},
 		{usageColumns, `{"providerFailed":2,"noAccount":3}`, "FAILED", "5"},
+		{spentColumns, `{"spentMonthUsd":0,"unpricedAttempts":2}`, "MONTH", "unknown"},
+		{spentColumns, `{"spentMonthUsd":1,"unpricedAttempts":2}`, "MONTH", "≥ $1.00"},
+		{spentColumns, `{"spentMonthUsd":0,"unpricedAttempts":2}`, "MONTH", "unknown"},
+		{spentColumns, `{"spentMonthUsd":0}`, "MONTH", "$0.00"},
+		{spentColumns, `{}`, "MONTH", ""},
 		{requestColumns, `{"costUsd":1.234,"priced":true,"inputTokens":9}`, "COST", "$1.23"},
 		{requestColumns, `{"priced":true,"inputTokens":9}`, "COST", "$0.00"},
 		{requestColumns, `{"costUsd":1.234,"inputTokens":9}`, "COST", "≥ $1.23"},

@@ -365,12 +365,15 @@ func spentMonth(_ *app, row gjson.Result) cell {
 	if !v.Exists() {
 		return cell{}
 	}
-	return cell{text: dollars(v.Float(), row.Get("unpricedAttempts").Int() > 0)}
+	return costOf(v, row)
 }
 
 // cost shows the cost of a row of usage.
-func cost(_ *app, row gjson.Result) cell {
-	n, partly := row.Get("costUsd").Float(), row.Get("unpricedAttempts").Int() > 0
+func cost(_ *app, row gjson.Result) cell { return costOf(row.Get("costUsd"), row) }
+
+// costOf shows an amount that the unpriced attempts of a row are not in.
+func costOf(amount, row gjson.Result) cell {
+	n, partly := amount.Float(), row.Get("unpricedAttempts").Int() > 0
 	if partly && n == 0 {
 		return cell{text: "unknown"}
 	}

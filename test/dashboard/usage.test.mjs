@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFile, readdir } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { compact, inSeconds, money, moneyLike } from "../../worker/dashboard/src/format.ts";
+import { compact, inSeconds, money, moneyLike, spent } from "../../worker/dashboard/src/format.ts";
 import { outcome } from "../../worker/dashboard/src/pages/requests/outcome.ts";
 import { addRow, change, columns, metrics, textOf } from "../../worker/dashboard/src/pages/usage/columns.ts";
 import {
@@ -338,6 +338,7 @@ test("large, estimated and unpriced figures are shown as what they are", async (
 });
 
 test("amounts and outcomes as text", () => {
+  assert.deepEqual([spent(0), spent(0, 2), spent(1, 2)], ["$0.00", "–", "≥ $1.00"]);
   assert.deepEqual([0, 0.000016, 0.00004321, 0.0001, 0.8007, 0.002, 1.33].map(money), [
     "$0.00",
     "$0.000016",

@@ -29,6 +29,10 @@ export const money = (usd: number) =>
 export const lowerBound = (amount: string, unknown = 0) =>
   unknown > 0 ? `≥ ${amount.startsWith("<") ? dollars(0) : amount}` : amount;
 
+// spent returns what some calls have cost: "–" if that of none is known.
+export const spent = (usd: number, unknown = 0, write = money) =>
+  unknown > 0 && usd === 0 ? "–" : lowerBound(write(usd), unknown);
+
 // moneyLike returns what writes the amounts of a column, all with the same decimals: four
 // if none reaches a dollar. Smaller amounts are "<$0.01".
 export function moneyLike(amounts: number[]): (usd: number) => string {

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Budget, KeyRow } from "../api-types";
 import { now } from "../clock";
-import { count, lowerBound, money, moneyLike, number, when } from "../format";
+import { count, moneyLike, number, spent, when } from "../format";
 import { useLoad } from "../hooks";
 import { keyName, loadKeys } from "../names";
 import type { PageProps } from "../page";
@@ -195,7 +195,7 @@ function Row({
   const at = now();
   const { own } = budgetOf(k, budgets);
   const unpriced = k.unpricedAttempts ?? 0;
-  const total = `${lowerBound(money(k.spentUsd), unpriced)} in total${unpriced > 0 ? `, cost of ${count(unpriced, "attempt")} unknown` : ""}`;
+  const total = `${spent(k.spentUsd, unpriced)} in total${unpriced > 0 ? `, cost of ${count(unpriced, "attempt")} unknown` : ""}`;
   const limits = [
     k.rpm && `${number(k.rpm)}/min`,
     k.dailyMax && `${number(k.requestsToday)} of ${number(k.dailyMax)}/day`,
@@ -237,7 +237,7 @@ function Row({
         {k.refused > 0 && <small class="muted spare">, {number(k.refused)} refused</small>}
       </td>
       <td class="num" data-label="This month" title={total}>
-        {own ? <Spent of={own} /> : lowerBound(spend(k.spentMonthUsd), unpriced)}
+        {own ? <Spent of={own} /> : spent(k.spentMonthUsd, unpriced, spend)}
       </td>
       <td class="num">
         <Button kind="quiet" aria-label={`Edit ${keyName(k)}`} onClick={onEdit}>

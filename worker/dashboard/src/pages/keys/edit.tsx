@@ -3,7 +3,7 @@ import type { Machine } from "../../api";
 import type { Budget, KeyRow } from "../../api-types";
 import { Dialog, losing } from "../../dialog";
 import { useDraft } from "../../draft";
-import { count, lowerBound, money, number } from "../../format";
+import { count, number, spent } from "../../format";
 import { useAction } from "../../hooks";
 import { keyName } from "../../names";
 import { toast } from "../../toast";
@@ -115,9 +115,9 @@ function Used({ k }: { k: KeyRow }) {
     ["Requests", number(k.requests)],
     ["Refused", number(k.refused)],
     ["Tokens", number(k.tokens)],
-    ["Spent today", lowerBound(money(k.spentTodayUsd), unpriced)],
-    ["Spent this month", lowerBound(money(k.spentMonthUsd), unpriced)],
-    ["Spent", lowerBound(money(k.spentUsd), unpriced)],
+    ["Spent today", spent(k.spentTodayUsd, unpriced)],
+    ["Spent this month", spent(k.spentMonthUsd, unpriced)],
+    ["Spent", spent(k.spentUsd, unpriced)],
   ];
   return (
     <>

@@ -2,7 +2,7 @@
 // its last error.
 import { sentence } from "../../api";
 import type { ConnectionRow } from "../../api-types";
-import { count, lowerBound, money } from "../../format";
+import { count, spent } from "../../format";
 import { Time } from "../../time";
 import { hasFailed } from "./health";
 
@@ -37,8 +37,7 @@ export function Used({ c }: { c: ConnectionRow }) {
       </span>
       {c.spentMonthUsd > 0 && (
         <span>
-          {lowerBound(money(c.spentTodayUsd), unpriced)} today, {lowerBound(money(c.spentMonthUsd), unpriced)} this
-          month
+          {spent(c.spentTodayUsd, unpriced)} today, {spent(c.spentMonthUsd, unpriced)} this month
         </span>
       )}
       {unpriced > 0 && <span>{count(unpriced, "attempt")} without a known price this month</span>}
