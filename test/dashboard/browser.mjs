@@ -105,6 +105,7 @@ export async function open(
     if (why !== "net::ERR_ABORTED" && !expected(r.method(), r.url(), 0)) wrong.push(`${r.method()} ${r.url()}: ${why}`);
   });
   t.after(async () => {
+    await page.unrouteAll({ behavior: "ignoreErrors" }); // of calls that a route still answers
     await context.close();
     assert.deepEqual(wrong, []);
   });
