@@ -197,7 +197,7 @@ test("failures lead to their requests", async (t) => {
   const me = await used(b);
   const page = await open(t, b, { at: `#/m/${me.machineId}/overview` });
   await settled(page);
-  const list = page.getByRole("region", { name: "Recent failures" });
+  const list = page.getByRole("region", { name: "Recent failures and refusals" });
   assert.equal(await list.getByRole("listitem").count(), 2);
   const [refused, failed] = (await list.getByRole("listitem").allInnerTexts()).map((s) => s.split(/\s+/).join(" "));
   assert.match(refused, /^Refused Unknown model "nothing\/like-it"\. .+ nothing\/like-it Default key /);

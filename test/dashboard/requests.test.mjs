@@ -118,7 +118,7 @@ test("the page lists requests and filters them", async (t) => {
   await p.getByRole("combobox", { name: "Attempts" }).selectOption({ label: "Had failures" });
   await holds(p, () => document.querySelectorAll("tbody tr").length === 3);
   await p.getByRole("combobox", { name: "Attempts" }).selectOption({ label: "All" });
-  await p.getByRole("combobox", { name: "Status" }).selectOption({ label: "Failed" });
+  await p.getByRole("combobox", { name: "Status" }).selectOption({ label: "Failed or refused" });
   await holds(p, () => document.querySelectorAll("tbody tr").length === 2);
   // A reload and the way back show the same.
   await p.reload();

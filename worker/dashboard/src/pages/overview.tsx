@@ -130,8 +130,8 @@ export default function Overview({ machine, machineName, has }: PageProps) {
       {above && !unknown && (
         <div class="grid wide">
           <Section
-            title="Recent failures"
-            actions={<a href={`${to(machine.id, "requests")}?status=error`}>All failures</a>}
+            title="Recent failures and refusals"
+            actions={<a href={`${to(machine.id, "requests")}?status=error`}>All of them</a>}
           >
             <Load of={failed} said={said} what="failures" rows={2}>
               {(rows) => (

@@ -6,7 +6,7 @@ import { Time } from "../../time";
 import { Badge, Cut } from "../../ui";
 import { failureText } from "../requests/outcome";
 
-// Failures lists the latest requests that failed, in words: what happened, then the model, the
+// Failures lists the latest requests that failed or were refused, in words: what happened, then the model, the
 // key and the time. Each links to its details.
 export function Failures({
   machine,
@@ -19,7 +19,7 @@ export function Failures({
   conns: ConnectionRow[];
   keys: KeyRow[];
 }) {
-  if (rows.length === 0) return <p class="muted">No failed requests.</p>;
+  if (rows.length === 0) return <p class="muted">No failed or refused requests.</p>;
   return (
     <ul class="plain small">
       {rows.map((r) => {

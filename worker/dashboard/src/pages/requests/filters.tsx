@@ -11,7 +11,7 @@ import { reasons } from "./outcome";
 const statuses: [string, string][] = [
   ["", "All"],
   ["2xx", "Answered (2xx)"],
-  ["error", "Failed"],
+  ["error", "Failed or refused"],
   ["4xx", "4xx"],
   ["429", "429 (limits and budgets)"],
   ["5xx", "5xx"],
