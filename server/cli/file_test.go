@@ -310,6 +310,21 @@ func TestCycleOfCombosIsRefused(t *testing.T) {
 	}
 }
 
+// A plan shows what a value becomes, but no address of a webhook, which may have a secret.
+func TestPlanShowsValues(t *testing.T) {
+	w := newWorld(t)
+	w.ok("budgets", "add", "ci", "20/month", "--webhook-url", "https://hooks.example.com/one")
+	w.ok("models", "alias", "small", "openai/gpt-6-sol")
+	const text = "aliases: {small: openai/gpt-4o}\nbudgets:\n  - {name: ci, limit: 30, models: ['openai/*'], " +
+		"webhookUrl: 'https://hooks.example.com/two', unit: usd, window: month}\nsettings: {idleSeconds: 60}\n"
+	code, out, failed := w.run(text, "plan", "-")
+	for _, want := range []string{"  limit 20 → 30, models, webhookUrl\n", "  model openai/gpt-6-sol → openai/gpt-4o\n", "  idleSeconds 300 → 60\n"} {
+		if code != 2 || !strings.Contains(out, want) {
+			t.Errorf("exit %d, want %q in %s%s", code, want, out, failed)
+		}
+	}
+}
+
 // The file owns the sections that it has, and without --prune nothing is deleted.
 func TestPruneDeletesOnlyWhatTheFileOwns(t *testing.T) {
 	w := newWorld(t)
@@ -394,8 +409,8 @@ func TestFileSetsWhoMaySignIn(t *testing.T) {
 	}
 	for _, tt := range []struct{ old, now, secret, want string }{
 		{"weir", "weir", "sk-upstream-0123456789", ""}, {"weir", "weir", "sk-another-9876543210", "clientSecret"},
-		{"clientId: weir", "clientId: other", "sk-upstream-0123456789", "clientId, clientSecret"},
-		{"role: viewer}", "role: member, template: {keys: 2}}", "sk-upstream-0123456789", "role, template"},
+		{"clientId: weir", "clientId: other", "sk-upstream-0123456789", "clientId weir → other, clientSecret"},
+		{"role: viewer}", "role: member, template: {keys: 2}}", "sk-upstream-0123456789", "role viewer → member, template"},
 		{"    clientSecret: {env: API_KEY}\n", "    clientSecret: null\n", "", ""},
 	} {
 		changed := strings.Replace(text, tt.old, tt.now, 1)

@@ -79,9 +79,10 @@ type step struct {
 
 	method, path string
 	body         map[string]any
-	etag         string // of the row, "" if that of the collection holds
-	collection   string // path
-	key          string // name of the key whose id is the budget's keyId once it exists
+	old          gjson.Result // that the body changes
+	etag         string       // of the row, "" if that of the collection holds
+	collection   string       // path
+	key          string       // name of the key whose id is the budget's keyId once it exists
 }
 
 // planner compares a file with a machine.
@@ -359,6 +360,7 @@ func (p *planner) row(s fileSection, name string, item map[string]any, row gjson
 		return nil
 	}
 	slices.Sort(one.Fields)
+	one.old = row
 	one.Action, one.method, one.path, one.etag = "change", "PUT", s.path+"/"+url.PathEscape(row.Get("id").String()), generation(row)
 	if s.name == "models" {
 		one.method, one.path, one.etag = "POST", s.path, ""
@@ -583,6 +585,7 @@ func (p *planner) aliases() error {
 			continue
 		} else if ok {
 			one.Action, one.Fields = "change", []string{"model"}
+			one.old = gjson.Parse(`{"model":` + old.Raw + `}`)
 		}
 		p.steps = append(p.steps, one)
 	}
@@ -606,7 +609,7 @@ func (p *planner) settings() error {
 	if err != nil {
 		return err
 	}
-	one := step{Action: "change", Kind: "settings", method: "PATCH", path: path, collection: path, body: map[string]any{}}
+	one := step{Action: "change", Kind: "settings", method: "PATCH", path: path, collection: path, body: map[string]any{}, old: got}
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		v := want[name]
 		if prices, ok := v.(map[string]any); ok { // of which each is a setting
@@ -639,6 +642,26 @@ func defaultSetting(name string, got gjson.Result) bool {
 		"capturePercent": "0", "maxParallel": "0", "keyNetworks": "on", "publicStatus": "off", "statusFeeds": "on"}[name] == got.String()
 }
 
+// longestValue is the length of the longest value that a plan shows.
+const longestValue = 60
+
+// changes returns the fields that change, with the values before and after: of those that the API shows, for it
+// shows no secret, or that are numbers.
+func (s *step) changes() string {
+	var out []string
+	for _, field := range s.Fields {
+		raw, _ := json.Marshal(s.body[field])
+		old, v := s.old.Get(gjson.Escape(field)), gjson.ParseBytes(raw)
+		values := cmp.Or(old.String(), "none") + " → " + cmp.Or(v.String(), "none")
+		if (old.Exists() || s.old.Exists() && v.Type == gjson.Number) && !old.IsObject() && !v.IsObject() &&
+			len(values) <= longestValue && !slices.Contains([]string{"webhookUrl", "expiresAt"}, field) {
+			field += " " + values
+		}
+		out = append(out, field)
+	}
+	return strings.Join(out, ", ")
+}
+
 // printPlan prints a plan, in JSON to the standard output.
 func (p *planner) printPlan(out io.Writer) error {
 	if p.json {
@@ -662,7 +685,7 @@ func (a *app) printSteps(out io.Writer, steps []step, more string) error {
 	counts := map[string]int{}
 	for _, s := range steps {
 		counts[s.Action]++
-		t.add(signs[s.Action], plain(s.Kind), plain(s.Name), plain(strings.Join(s.Fields, ", ")))
+		t.add(signs[s.Action], plain(s.Kind), plain(s.Name), plain(s.changes()))
 	}
 	b := bytes.NewBuffer(a.render(t, false))
 	fmt.Fprintf(b, "To create: %d, to change: %d, to delete: %d%s.\n", counts["create"], counts["change"], counts["delete"], more)
