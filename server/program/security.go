@@ -96,6 +96,10 @@ func (r *run) security(ctx context.Context, data string) (found []string, err er
 	if v := strings.ToLower(s.variable("REQUIRE_API_KEY")); v != "" && !isTrue(v) {
 		add("REQUIRE_API_KEY is false, so whoever knows the id of a machine uses its accounts; leave it out")
 	}
+	if at, err := net.ResolveTCPAddr("tcp", s.listen.name); err == nil && s.listen.network == "tcp" && !at.IP.IsLoopback() &&
+		isTrue(s.variable("ALLOW_PRIVATE_UPSTREAMS")) {
+		add("ALLOW_PRIVATE_UPSTREAMS is true and others reach the server, so whoever may change accounts can call services of this network; leave it out if no model server is there")
+	}
 	if readable(s.tlsKey, 0o007) {
 		add("%s, the private key, is open to all users; run chmod 600 %s", s.tlsKey, cli.ShellWord(s.tlsKey))
 	}

@@ -45,10 +45,13 @@ func TestSecurityOfAStoppedServer(t *testing.T) {
 		}, nil, "the secrets are 400 days old; replace the operator token with weir token rotate"},
 		"public listener": {nil, []string{"LISTEN", ":8787"}, "open to other computers without TLS; set --tls-cert"},
 		"behind a proxy":  {nil, []string{"LISTEN", ":8787", "TRUSTED_PROXIES", "private"}, ""},
-		"unix socket":     {nil, []string{"LISTEN", "unix:/run/weir.sock"}, ""},
-		"public http":     {nil, []string{"PUBLIC_URL", "http://weir.example.com"}, "PUBLIC_URL is http"},
-		"own http":        {nil, []string{"PUBLIC_URL", "http://127.0.0.1:8787"}, ""},
-		"token":           {nil, []string{"ADMIN_TOKEN", newSecret()}, "the environment has ADMIN_TOKEN, which"},
+		"private upstreams": {nil, []string{"LISTEN", ":8787", "TRUSTED_PROXIES", "private", "ALLOW_PRIVATE_UPSTREAMS", "true"},
+			"ALLOW_PRIVATE_UPSTREAMS is true"},
+		"private upstreams of this computer": {nil, []string{"ALLOW_PRIVATE_UPSTREAMS", "true"}, ""},
+		"unix socket":                        {nil, []string{"LISTEN", "unix:/run/weir.sock"}, ""},
+		"public http":                        {nil, []string{"PUBLIC_URL", "http://weir.example.com"}, "PUBLIC_URL is http"},
+		"own http":                           {nil, []string{"PUBLIC_URL", "http://127.0.0.1:8787"}, ""},
+		"token":                              {nil, []string{"ADMIN_TOKEN", newSecret()}, "the environment has ADMIN_TOKEN, which"},
 		"weak token of the file": {func(dir string) error {
 			path := filepath.Join(dir, secretsName)
 			raw, err := os.ReadFile(path)
