@@ -197,7 +197,13 @@ func UnknownCommand(c *cobra.Command, args []string) error {
 	if other := elsewhere[args[0]]; other != "" && of == "" {
 		return Usagef("unknown command %q; did you mean weir %s?", name, other)
 	}
-	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+	near := c.SuggestionsFor(args[0])
+	if of == "" { // of which cobra leaves out its own
+		help := &cobra.Command{SuggestionsMinimumDistance: 2}
+		help.AddCommand(&cobra.Command{Use: "help", Run: func(*cobra.Command, []string) {}})
+		near = append(near, help.SuggestionsFor(args[0])...)
+	}
+	if len(near) > 0 {
 		return Usagef("unknown command %q; did you mean weir%s %s?", name, of, strings.Join(near, " or "))
 	}
 	if of != "" {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,8 +30,21 @@ func (a *app) pull(ctx context.Context, in *input) error {
 	if _, err := readFileText(raw); err != nil { // weir plan reads names, which accounts and keys do without
 		fmt.Fprintf(a.Stderr, "weir plan cannot read the file: %v; weir keys set ID --name NAME sets one, as weir accounts set does\n", err)
 	}
-	return a.writeFile(cmp.Or(in.args...), in, raw)
+	if err := a.writeFile(cmp.Or(in.args...), in, raw); err != nil {
+		return err
+	}
+	var names []string
+	for _, m := range variableLine.FindAllSubmatch(raw, -1) {
+		names = append(names, string(m[1]))
+	}
+	if slices.Sort(names); len(names) > 0 {
+		fmt.Fprintf(a.Stderr, "weir plan reads secrets from these variables: %s\n", strings.Join(slices.Compact(names), ", "))
+	}
+	return nil
 }
+
+// variableLine is a line of a file of weir pull that names a variable.
+var variableLine = regexp.MustCompile(`(?m)^ +env: (\w+)$`)
 
 // encodeFile returns the text of a file.
 func encodeFile(f *File) ([]byte, error) {

@@ -180,6 +180,17 @@ func (a *app) addAccount(ctx context.Context, in *input) error {
 	if strings.HasSuffix(in.args[0], "-compatible") {
 		in.body["provider"] = fmt.Sprintf("%s-%08x", in.args[0], rand.Uint32())
 	}
+	if name, _ := in.body["name"].(string); name != "" {
+		all, err := in.client.call(ctx, "GET", "/api/providers", nil)
+		if err != nil {
+			return err
+		}
+		for _, row := range all.Get("data").Array() {
+			if taken := row.Get("name").String(); strings.EqualFold(taken, strings.TrimSpace(name)) {
+				return fmt.Errorf("an account is called %s already; choose another --name", clean(taken))
+			}
+		}
+	}
 	given := slices.ContainsFunc(credentials, func(f field) bool { return in.body[f.name] != nil })
 	catalog, err := in.client.call(ctx, "GET", "/api/catalog/providers", nil)
 	if err != nil {
