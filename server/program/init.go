@@ -170,7 +170,7 @@ func (r *run) printInitialized(out initialized, s *settings, running bool) {
 		fmt.Fprintf(w, "Add a provider in the dashboard, then list its models:\n\n%s %s/v1/models -H 'Authorization: Bearer %s'\n",
 			curl, base, out.APIKey)
 	} else if s.database == "" { // the first start has created a machine without a key
-		fmt.Fprintf(w, "Next: connect an account and create a key there, or in a terminal:\n\n%s\n%s\n",
+		fmt.Fprintf(w, "Accounts and keys are added there, or in a terminal:\n\n%s\n%s\n",
 			r.call("accounts add PROVIDER", s), r.call("keys add NAME", s))
 	}
 }

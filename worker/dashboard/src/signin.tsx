@@ -78,9 +78,8 @@ export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s:
         {why && <Notice>{why}</Notice>}
         {form}
         <p class="muted">
-          The operator token is in <code>.weir/dev.json</code> after <code>./build.sh dev</code> or{" "}
-          <code>./build.sh serve</code>; <code>./build.sh deploy</code> prints it once. On a server of your own,{" "}
-          <code>weir init</code> prints a link that signs you in.
+          On a server of your own, <code>weir init</code> prints a link that signs you in. On Cloudflare,{" "}
+          <code>./build.sh deploy</code> printed the operator token once.
         </p>
       </div>
     </main>
