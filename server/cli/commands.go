@@ -367,14 +367,14 @@ var (
 	deletedColumns = append(machineColumns[:2:2], column{title: "DELETED", path: "deletedAt", show: when},
 		column{title: "RESTORE UNTIL", path: "restoreUntil", show: when})
 	accountColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "PROVIDER", path: "provider"},
-		{title: "HEALTH", path: "health", show: state}, {title: "STATUS", path: "status", show: state}, {title: "ENDS WITH", path: "last4", extra: true},
+		{title: "HEALTH", path: "health", show: health}, {title: "STATUS", path: "status", show: state}, {title: "ENDS WITH", path: "last4", extra: true},
 		{title: "PRIORITY", path: "priority", right: true, extra: true}, {title: "MONTH", show: spentMonth, right: true},
 		{title: "LAST ERROR", path: "lastError"}}
 	quotaColumns    = []column{{title: "NAME", path: "name"}, {title: "PROVIDER", path: "provider"}, {title: "LEFT", path: "windows", show: left}}
 	providerColumns = []column{{title: "PROVIDER", path: "id"}, {title: "NAME", path: "name"}, {title: "CREDENTIAL", path: "auth"},
 		{title: "VARIABLES", path: "vars"}, {title: "KINDS", path: "kinds"}, {title: "KEYS ARE CREATED AT", path: "keyUrl"}}
 	timelineColumns = []column{{title: "ACCOUNT", path: "connectionId", show: named}, {title: "PROVIDER", path: "provider"},
-		{title: "MODEL", path: "model"}, {title: "STATE", path: "total.state", show: state}, {title: "ATTEMPTS", path: "total.attempts", right: true},
+		{title: "MODEL", path: "model"}, {title: "STATE", path: "total.state", show: health}, {title: "ATTEMPTS", path: "total.attempts", right: true},
 		{title: "FAILED", path: "total.failed", right: true}, {title: "P50", path: "total.latencyP50Ms", show: percentile, right: true},
 		{title: "P95", path: "total.latencyP95Ms", show: percentile, right: true}, {title: "CAUSES", path: "total.failedBy", show: counts}}
 	outageColumns = []column{{title: "PROVIDER", path: "name"}, {title: "STATE", path: "indicator"}, {title: "DESCRIPTION", path: "description"},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/tidwall/gjson"
@@ -15,5 +16,14 @@ func TestNamesMatch(t *testing.T) {
 		if got, err := match("account", text, rows, "/api/providers"); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
 		}
+	}
+}
+
+// The words of the API are its own: a list has those of people.
+func TestHealthIsInWords(t *testing.T) {
+	a := &app{}
+	rows := gjson.Parse(`[{"name":"Main","provider":"openai","health":"key_refused"}]`).Array()
+	if text := string(a.render(a.rows(accountColumns, rows), false)); !strings.Contains(text, "key refused") {
+		t.Error(text)
 	}
 }

@@ -466,6 +466,13 @@ func state(_ *app, v gjson.Result) cell {
 	return c
 }
 
+// health shows the state of an account in words: key refused.
+func health(a *app, v gjson.Result) cell {
+	c := state(a, v)
+	c.text = strings.ReplaceAll(c.text, "_", " ")
+	return c
+}
+
 // named shows the name of a key or account.
 func named(a *app, v gjson.Result) cell {
 	if name := a.known[v.String()]; name != "" {
