@@ -46,6 +46,12 @@ func Files() fs.FS {
 	return files
 }
 
+// Built reports whether the binary has the dashboard.
+func Built() bool {
+	_, err := fs.Stat(Files(), "index.html")
+	return err == nil
+}
+
 // security are the header fields of every file, those of
 // worker/dashboard/public/_headers.
 var security = [...][2]string{

@@ -323,6 +323,9 @@ func (v *server) greet() error {
 	}
 	v.warnOfWritable(s.data)
 	v.warnOfFiles(v.files)
+	if !dashboard.Built() {
+		fmt.Fprint(v.stdout, "This program has no dashboard, so a link shows a plain page: ./build.sh serve builds one that has it.\n")
+	}
 	if !v.first || base == "" {
 		fmt.Fprintf(v.stdout, "Sign in: %s prints a link to the dashboard.\n", v.call("init", s))
 		return nil

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+
+	"weir/server/dashboard"
 )
 
 var signInCode = regexp.MustCompile(`(http\S+)/#/sign-in/(once-\S+)`)
@@ -354,6 +356,9 @@ func TestUnixSocketServesAProxy(t *testing.T) {
 	p := start()
 	if code := codeIn(t, p.stdout.String()); !strings.Contains(p.stdout.String(), "https://weir.example/#/sign-in/"+code) {
 		t.Errorf("the link does not lead to the proxy: %s", &p.stdout)
+	}
+	if strings.Contains(p.stdout.String(), "This program has no dashboard") == dashboard.Built() {
+		t.Errorf("built with the dashboard: %v\n%s", dashboard.Built(), &p.stdout)
 	}
 	c := overUnix(socket)
 	if status, body, _ := answer(t, c, "POST", "http://weir.example/api/session", `{"token":"`+codeIn(t, p.stdout.String())+`"}`,
