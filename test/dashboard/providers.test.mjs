@@ -910,6 +910,8 @@ test("every provider, family and server has a mark of its own, and so has each o
   const letters = rows.map((r) => marks.get(r.id));
   const twice = letters.filter((m, i) => letters.findIndex((o) => o.toLowerCase() === m.toLowerCase()) !== i);
   assert.deepEqual(twice, [], letters.join(" "));
+  const alike = ["Cursor", "Crush", "Cline", "curl"].map((name) => ({ id: name, name }));
+  assert.deepEqual([...marksOf(alike).values()], ["Cu", "Cr", "Cl", "ur"]);
 });
 
 test("the weight of a connection is set when it is added and changed later", async (t) => {
