@@ -5,6 +5,7 @@ import { lowerBound, moneyLike, monthDay, number } from "../../format";
 import { Time } from "../../time";
 import { Badge, Cut } from "../../ui";
 import { outcome, statusText } from "./outcome";
+import "./row.css";
 
 // Estimated marks a figure that the provider did not state.
 export function Estimated({ r, children }: { r: RequestRow; children: ComponentChildren }) {
