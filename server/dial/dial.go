@@ -116,8 +116,8 @@ func (p *Policy) dialer() *net.Dialer {
 }
 
 // dial connects to an address of net/http. Its error is an upstream.ErrPrivate where no more than
-// the host of the URL is known to need AllowPrivate, whether it was refused or not resolved: that
-// tells of no name whether it exists.
+// the host of the URL is known to need AllowPrivate, whether it was refused or not resolved:
+// a client cannot find out which names exist.
 func (p *Policy) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := p.dialer().DialContext(ctx, network, address)
 	if err == nil || p.AllowPrivate {
@@ -125,7 +125,8 @@ func (p *Policy) dial(ctx context.Context, network, address string) (net.Conn, e
 	}
 	var refused *Refused
 	var unknown *net.DNSError
-	if host, _, _ := net.SplitHostPort(address); (errors.As(err, &refused) || errors.As(err, &unknown)) && needsPrivate(host) {
+	host, _, _ := net.SplitHostPort(address)
+	if (errors.As(err, &refused) || errors.As(err, &unknown)) && needsPrivate(host) {
 		err = fmt.Errorf("%w: %w", upstream.ErrPrivate, err)
 	}
 	return nil, err

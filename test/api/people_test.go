@@ -97,7 +97,7 @@ func TestPersonListsMachinesWithRole(t *testing.T) {
 	ann.wants(401, "GET", "/api/machines", "")
 }
 
-// A budget that a role gives is named like one that the first key of a member creates.
+// A budget of a changed role is named like one that the first key of a member creates.
 func TestBudgetOfAMemberHasTheName(t *testing.T) {
 	w, mine := peopleWorld(t)
 	const budget = `{"role":"member","template":{"budgetUsd":20,"budgetWindow":"month"}}`
