@@ -47,7 +47,7 @@ type unpricedModel struct {
 	Model    string `json:"model"`
 	Provider string `json:"provider,omitempty"`
 	Attempts int64  `json:"attempts"`
-	// Priced reports that other attempts of the model have a cost: these were made before
+	// Priced reports that other attempts of the model have a cost: these came before
 	// its price was known, or used something that has none.
 	Priced bool `json:"priced,omitempty"`
 }
