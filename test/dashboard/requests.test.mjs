@@ -178,7 +178,7 @@ test("a request opens in a drawer with its attempts, and by its address", async 
   const path = await meaning.getAttribute("href");
   assert.equal((await b.gateway.fetch(path, { redirect: "manual" })).status, 200, path);
 
-  // What was called has no account yet: it can be connected from here.
+  // A missing account can be connected from here.
   assert.equal(await call("/v1/chat/completions", { model: "groq/llama", messages: [] }), 400);
   await recorded(api, 7);
   const [missing] = (await api("/requests")).data;
