@@ -68,7 +68,9 @@ test("usage is shown in a chart and in tables, by group and metric", async (t) =
   );
   // All columns are too many for this width: the page says so.
   await p.getByText(/^Columns \(/).click();
-  for (const box of await p.getByRole("group", { name: "Columns" }).getByRole("checkbox").all()) await box.check();
+  const boxes = p.getByRole("group", { name: "Columns" }).getByRole("checkbox");
+  await boxes.first().waitFor();
+  for (const box of await boxes.all()) await box.check();
   await table.getByRole("columnheader", { name: "First token p95" }).waitFor();
   await p.getByText("Scroll the table sideways for more columns.").waitFor();
   const more = [

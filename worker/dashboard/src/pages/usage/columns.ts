@@ -62,7 +62,7 @@ const percentile = (field: string, head: string, more?: Partial<Column>): Column
   head,
   highest: true,
   unknown: (f) => !f[field],
-  text: ms,
+  text: latency,
   ...more,
 });
 
@@ -224,7 +224,6 @@ export const amount = (c: Column, r: UsageRow) => (c.value ? c.value(figures(r))
 // a lower bound.
 export function textOf(c: Column, r: UsageRow, write = c.text): string {
   if (c.unknown?.(figures(r))) return "–";
-  if (c.highest) return latency(amount(c, r));
   return lowerBound(write(amount(c, r)), c.text === money ? figure(r, "unpricedAttempts") : 0);
 }
 
