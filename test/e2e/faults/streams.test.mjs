@@ -129,11 +129,11 @@ const cases = {
   },
   "more than the length [F14]": {
     send: (w, e) => {
+      // Another call that takes the connection before the rest is read fails there, and is sent again.
       w(head({ "content-length": Buffer.byteLength(e.join("")) }) + e.join("") + "data: more\n\n");
     },
     native: "well",
     other: "well",
-    calls: 1,
   },
   "two lengths [F15]": {
     send: (w, e) => {
