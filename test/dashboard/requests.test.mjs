@@ -453,6 +453,29 @@ test("a long list renders only the rows near the screen", async (t) => {
   await looks(p, "requests-long");
 });
 
+test("a row and its drawer tell fields that weir set from those that were not sent", async (t) => {
+  const { machineId } = await shared();
+  const p = await openPage(t, b, machineId, "Requests");
+  await list(p, { dropped: ["seed", "max_tokens=59494", "top_k"] });
+  const row = p.getByRole("row").filter({ hasText: "up/one" });
+  await row.getByTitle("Not sent: seed, top_k\nSet by weir: max_tokens=59494", { exact: true }).waitFor();
+  await row.click();
+  const facts = await p.getByRole("dialog", { name: "Request" }).locator("dl.facts").innerText();
+  assert.match(facts, /Fields not sent\s+seed, top_k\s+Set by weir\s+max_tokens=59494/);
+});
+
+// list has the page show one request.
+async function list(p, request) {
+  const one = {
+    ...{ seq: 1, id: "req_1", at: Date.now(), endpoint: "/v1/chat/completions", asked: "up/one", model: "up/one" },
+    ...{ status: 200, latencyMs: 5, attempts: 1, ...request },
+  };
+  await p.route("**/api/requests?*", (r) =>
+    r.fulfill({ json: { object: "list", data: [one], has_more: false, kept: 1, total: 1 } }),
+  );
+  await p.getByRole("button", { name: "Refresh" }).click();
+}
+
 test("the slice of a long list has the rows near the screen", () => {
   const heights = Array.from({ length: 1000 }, (_, i) => 20 + (i % 3) * 10); // 30 on average
   const sum = (from, to) => heights.slice(from, to).reduce((a, b) => a + b, 0);

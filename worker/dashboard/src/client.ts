@@ -20,7 +20,7 @@ export async function ask(machine: Machine, path: string, body?: unknown, signal
 export interface Served {
   model: string;
   attempts: number;
-  /** request fields that the provider does not support */
+  /** request fields that the provider does not support, and those that weir set: "max_tokens=4096" */
   dropped: string[];
 }
 

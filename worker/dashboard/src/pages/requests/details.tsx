@@ -11,7 +11,7 @@ import { Time } from "../../time";
 import { Badge, Cut, Notice } from "../../ui";
 import { Bodies } from "./bodies";
 import { explainLink } from "./explain";
-import { outcome, statusText } from "./outcome";
+import { changed, outcome, statusText } from "./outcome";
 import { costText, Models } from "./row";
 import { Waterfall } from "./waterfall";
 
@@ -52,6 +52,7 @@ function Shown({ r, machine, connectionName, keyName }: Omit<Props, "id" | "list
   const result = outcome(r);
   const explain = machine.may("viewer") && explainLink(machine.id, r);
   const missing = r.error === "no_credentials" && /^No (.+) account /.exec(r.message ?? "")?.[1]; // provider
+  const [notSent, set] = changed(r.dropped);
   const about = r.estimated ? "≈ " : "";
   return (
     <>
@@ -102,7 +103,8 @@ function Shown({ r, machine, connectionName, keyName }: Omit<Props, "id" | "list
         <Fact name="Estimated">{r.estimated && "The provider did not report all tokens."}</Fact>
         <Fact name="Request size">{r.requestBytes !== undefined && bytes(r.requestBytes)}</Fact>
         <Fact name="Answer size">{r.answerBytes !== undefined ? bytes(r.answerBytes) : r.firstMs && "Streamed"}</Fact>
-        <Fact name="Fields not sent">{r.dropped && <code>{r.dropped.join(", ")}</code>}</Fact>
+        <Fact name="Fields not sent">{notSent && <code>{notSent}</code>}</Fact>
+        <Fact name="Set by weir">{set && <code>{set}</code>}</Fact>
       </dl>
       <Waterfall r={r} connectionName={connectionName} />
       <section aria-label="Attempts" class="stack">

@@ -4,7 +4,7 @@ import type { RequestRow } from "../../api-types";
 import { lowerBound, moneyLike, monthDay, number } from "../../format";
 import { Time } from "../../time";
 import { Badge, Cut } from "../../ui";
-import { outcome, statusText } from "./outcome";
+import { changed, outcome, statusText } from "./outcome";
 import "./row.css";
 
 // Estimated marks a figure that the provider did not state.
@@ -59,8 +59,9 @@ export function Row({
 }) {
   const result = outcome(r);
   const date = monthDay(r.at);
-  // The code of the error, and what was left out, are in the tooltip and in the details.
-  const about = [r.error, r.dropped && `Not sent: ${r.dropped.join(", ")}`].filter(Boolean).join("\n");
+  // The code of the error, and what was left out or set, are in the tooltip and in the details.
+  const [notSent, set] = changed(r.dropped);
+  const about = [r.error, notSent && `Not sent: ${notSent}`, set && `Set by weir: ${set}`].filter(Boolean).join("\n");
   return (
     <tr aria-rowindex={index + 2}>
       <th scope="row" class="at">
