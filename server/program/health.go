@@ -3,6 +3,7 @@ package program
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -20,7 +21,17 @@ func (r *run) health(f *flags) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTime)
 	defer cancel()
-	if err := askHealth(ctx, s); err != nil {
+	err = errNotRunning
+	if s.variable("LISTEN") == "" && s.database == "" { // the server on the data directory may listen anywhere
+		var res *http.Response
+		if res, err = control(ctx, s.data, "GET", "/health", nil); err == nil {
+			res.Body.Close()
+		}
+	}
+	if errors.Is(err, errNotRunning) {
+		err = askHealth(ctx, s)
+	}
+	if err != nil {
 		return fmt.Errorf("the server at %s does not answer: %w", s.listen, err)
 	}
 	fmt.Fprintln(r.stdout, "ok")

@@ -227,8 +227,8 @@ func commands() []command {
 		},
 		{
 			name: "health", summary: "exit with 0 if the server answers, else with 1",
-			text:     "For the health checks of containers: it asks /health at the address that the server\nlistens at, so it takes the same --listen and --tls-cert.",
-			settings: []string{"listen", "tls-cert"},
+			text:     "For the health checks of containers: it asks /health at the address that the server\nlistens at, so it takes the same --listen and --tls-cert. Without an address it asks the\nserver of the data directory, wherever that listens.",
+			settings: []string{"listen", "tls-cert", "data"},
 			run:      (*run).health,
 		},
 		{

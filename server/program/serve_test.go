@@ -336,6 +336,9 @@ func TestHealthAsksWhereTheServerListens(t *testing.T) {
 			t.Errorf("%v: exit %d, %q %q", env, code, text, failed)
 		}
 	}
+	if code, text, failed := output(t, home, nil, "health", "--data", filepath.Join(home, "data")); code != 0 || text != "ok\n" {
+		t.Errorf("by the data directory: exit %d, %q %q", code, text, failed)
+	}
 	if code, _, _ := output(t, home, []string{"LISTEN=" + listen, "TLS_CERT=a"}, "health"); code != 1 {
 		t.Error("a server without TLS is healthy for a client that wants it")
 	}
