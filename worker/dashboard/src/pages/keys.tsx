@@ -203,7 +203,7 @@ function Row({
     k.maxParallel && `${number(k.maxParallel)} at a time`,
     ...budgets.filter((b) => b !== own).map(usedText),
     k.models && (k.models.length === 1 ? `${k.models[0]} only` : `${k.models.length} models`),
-    k.expiresAt && k.expiresAt > at && `until ${when(k.expiresAt)}`,
+    k.expiresAt && `${k.expiresAt > at ? "until" : "expired"} ${when(k.expiresAt)}`,
   ]
     .filter(Boolean)
     .join(" · ");
