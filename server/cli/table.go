@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -347,16 +348,25 @@ func usd(_ *app, v gjson.Result) cell {
 	return cell{text: dollars(v.Float(), false)}
 }
 
-// dollars returns an amount, as a lower bound if a part of it is not known.
+// dollars returns an amount, with up to four decimals below a dollar and two digits below
+// these; as a lower bound, rounded down, if a part of it is not known.
 func dollars(n float64, partly bool) string {
-	text := fmt.Sprintf("$%.2f", n)
-	if n != 0 && n < 0.01 {
-		text = "$" + strconv.FormatFloat(n, 'g', 2, 64)
+	decimals, sign := 2, "$"
+	switch {
+	case n > 0 && n < 0.0001:
+		decimals = 1 - int(math.Floor(math.Log10(n)))
+	case n < 1:
+		decimals = 4
 	}
 	if partly {
-		text = "≥ " + text
+		scale := math.Pow10(decimals)
+		n, sign = math.Floor(n*scale+1e-6)/scale, "≥ $" // 1e-6 for what a sum of floats lacks
 	}
-	return text
+	text := strconv.FormatFloat(n, 'f', decimals, 64)
+	for end := strings.IndexByte(text, '.') + 3; len(text) > end && text[len(text)-1] == '0'; {
+		text = text[:len(text)-1]
+	}
+	return sign + text
 }
 
 // spentMonth shows what a key or an account has spent this month, by its row.
