@@ -341,17 +341,22 @@ test("large, estimated and unpriced figures are shown as what they are", async (
 
 test("amounts and outcomes as text", () => {
   assert.deepEqual([spent(0), spent(0, 2), spent(1, 2)], ["$0.00", "–", "≥ $1.00"]);
-  assert.deepEqual([0, 0.000016, 0.00004321, 0.0001, 0.8007, 0.002, 1.33].map(money), [
-    "$0.00",
-    "$0.000016",
-    "$0.000043",
-    "$0.0001",
-    "$0.8007",
-    "$0.002",
-    "$1.33",
-  ]);
-  assert.deepEqual([0, 0.000016, 0.953, 0.002].map(moneyLike([0.953])), ["$0.00", "<$0.0001", "$0.9530", "$0.0020"]);
-  assert.deepEqual([0, 0.002, 0.953, 1234.5].map(moneyLike([0.1, 1.33])), ["$0.00", "<$0.01", "$0.95", "$1,234.50"]);
+  // A lower bound is not above what is known.
+  assert.deepEqual(
+    [0.07988, 0.29, 0.7 + 0.1, 1.239, 0.00001699].map((usd) => spent(usd, 1)),
+    ["≥ $0.0798", "≥ $0.29", "≥ $0.80", "≥ $1.23", "≥ $0.000016"],
+  );
+  assert.deepEqual(
+    [0.079, 0.006, 12.5].map((usd) => spent(usd, 1, moneyLike([12.5]))),
+    ["≥ $0.07", "≥ $0.00", "≥ $12.50"],
+  );
+  assert.deepEqual(
+    [0, 0.000016, 0.00004321, 0.0001, 0.8007, 0.002, 1.33].map((usd) => money(usd)),
+    ["$0.00", "$0.000016", "$0.000043", "$0.0001", "$0.8007", "$0.002", "$1.33"],
+  );
+  const alike = (amounts, usd) => usd.map((n) => moneyLike(amounts)(n));
+  assert.deepEqual(alike([0.953], [0, 0.000016, 0.953, 0.002]), ["$0.00", "<$0.0001", "$0.9530", "$0.0020"]);
+  assert.deepEqual(alike([0.1, 1.33], [0, 0.002, 0.953, 1234.5]), ["$0.00", "<$0.01", "$0.95", "$1,234.50"]);
   assert.deepEqual([9999, 10_000, 1_518_257].map(compact), ["9,999", "10K", "1.52M"]);
   assert.deepEqual(
     [0, 999, 1000, 3550].map((n) => inSeconds(n, String)),

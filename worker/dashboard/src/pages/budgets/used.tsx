@@ -1,6 +1,6 @@
 import type { Budget } from "../../api-types";
 import { Badge } from "../../ui";
-import { count, lowerBound, number, percent } from "../../format";
+import { count, lowerBound, money, number, percent } from "../../format";
 import { amount } from "./amount";
 
 const almostUsed = 0.8; // share from which a budget is marked
@@ -10,7 +10,7 @@ export const shareOf = (b: Budget) => b.spent / b.limit;
 
 // usedText returns what is used of a budget: "$40.12 of $50.00", "3 of 10 requests".
 export const usedText = (b: Budget) =>
-  `${b.unit === "usd" ? lowerBound(amount(b.unit, b.spent), b.unpricedCalls) : number(b.spent)} of ${amount(b.unit, b.limit)}`;
+  `${b.unit === "usd" ? lowerBound(money, b.spent, b.unpricedCalls) : number(b.spent)} of ${amount(b.unit, b.limit)}`;
 
 // unknownText says of how many requests the cost is not in what is used: "cost of 28 requests unknown".
 export const unknownText = (b: Budget) =>

@@ -1,5 +1,17 @@
 import type { Machine } from "../../api";
-import { clock, compact, count, day, inSeconds, latency, lowerBound, money, number, percent } from "../../format";
+import {
+  clock,
+  compact,
+  count,
+  day,
+  inSeconds,
+  latency,
+  lowerBound,
+  money,
+  number,
+  percent,
+  type Write,
+} from "../../format";
 import { to } from "../../route";
 import { successRate } from "../usage/columns";
 import { dayMs, hourMs, startOf } from "../usage/span";
@@ -53,8 +65,8 @@ export async function loadSeries(machine: Machine, range: Range): Promise<Series
 export const failed = (c: Counts) => (c.providerFailed ?? 0) + (c.noAccount ?? 0);
 
 // spent marks what was spent, if a part of it is unknown; other figures are as they are.
-const spent = ({ metric }: { metric: string }, c: Counts, text: string) =>
-  lowerBound(text, metric === "cost" ? c.unpricedAttempts : 0);
+const spent = ({ metric }: { metric: string }, c: Counts, write: Write, n: number) =>
+  lowerBound(write, n, metric === "cost" ? c.unpricedAttempts : 0);
 
 interface Figure {
   name: string;
@@ -62,7 +74,7 @@ interface Figure {
   metric: string;
   /** undefined is unknown */
   value: (c: Counts) => number | undefined;
-  text: (n: number) => string;
+  text: Write;
   /** as the total is shown, if it is not exact */
   short?: (n: number) => string;
   /** what the total leaves out */
@@ -129,15 +141,15 @@ export function Figures({
             <dt>
               <a href={usage(f.metric)}>{f.name}</a>
             </dt>
-            <dd title={value === undefined ? "" : spent(f, total, f.text(value))}>
-              {value === undefined ? "–" : spent(f, total, (f.short ?? f.text)(value))}
+            <dd title={value === undefined ? "" : spent(f, total, f.text, value)}>
+              {value === undefined ? "–" : spent(f, total, f.short ?? f.text, value)}
             </dd>
             <dd class="note">{note}</dd>
             <dd>
               <Bars
                 values={steps.map(({ at, row }) => {
                   const n = f.value(row);
-                  return { n, title: `${when(at)}: ${n === undefined ? "–" : spent(f, row, f.text(n))}` };
+                  return { n, title: `${when(at)}: ${n === undefined ? "–" : spent(f, row, f.text, n)}` };
                 })}
               />
             </dd>

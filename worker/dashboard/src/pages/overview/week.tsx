@@ -1,5 +1,5 @@
 import type { Machine } from "../../api";
-import { compact, day, dollars, lowerBound, moneyLike, weekday } from "../../format";
+import { compact, day, dollars, lowerBound, moneyLike, type Write, weekday } from "../../format";
 import { Section } from "../../layout";
 import { to } from "../../route";
 import { Bars, type Counts, failed, type Series } from "./figures";
@@ -20,7 +20,8 @@ export function Week({ machine, series: { steps } }: { machine: Machine; series:
   const text = (metric: string, row: Counts, n?: number) => {
     if (n === undefined) return "–";
     if (metric !== "cost") return compact(n);
-    return lowerBound(n >= wholeFrom ? dollars(n, 0, 0) : money(n), row.unpricedAttempts);
+    const write: Write = (usd, down) => (usd >= wholeFrom ? dollars(usd, 0, 0, down) : money(usd, down));
+    return lowerBound(write, n, row.unpricedAttempts);
   };
   return (
     <Section title="Last 7 days" actions={<a href={`${to(machine.id, "usage")}?range=7d`}>Usage</a>}>

@@ -1,7 +1,7 @@
 import { now } from "../../clock";
 import type { ComponentChildren } from "preact";
 import type { RequestRow } from "../../api-types";
-import { lowerBound, moneyLike, monthDay, number } from "../../format";
+import { lowerBound, moneyLike, monthDay, number, type Write } from "../../format";
 import { Time } from "../../time";
 import { Badge, Cut } from "../../ui";
 import { changed, outcome, statusText } from "./outcome";
@@ -35,8 +35,8 @@ export function Models({ r }: { r: RequestRow }) {
 }
 
 // costText returns the cost of a request, as a lower bound if a part of it is unknown.
-export const costText = (r: RequestRow, write: (usd: number) => string) =>
-  r.priced || r.costUsd ? lowerBound(write(r.costUsd ?? 0), r.priced ? 0 : 1) : "–";
+export const costText = (r: RequestRow, write: Write) =>
+  r.priced || r.costUsd ? lowerBound(write, r.costUsd ?? 0, r.priced ? 0 : 1) : "–";
 
 const cost = moneyLike([]); // with four decimals
 

@@ -224,7 +224,7 @@ export const amount = (c: Column, r: UsageRow) => (c.value ? c.value(figures(r))
 // a lower bound.
 export function textOf(c: Column, r: UsageRow, write = c.text): string {
   if (c.unknown?.(figures(r))) return "–";
-  return lowerBound(write(amount(c, r)), c.text === money ? figure(r, "unpricedAttempts") : 0);
+  return lowerBound(write, amount(c, r), c.text === money ? figure(r, "unpricedAttempts") : 0);
 }
 
 // partsOf returns the parts of a metric's bar.
