@@ -458,7 +458,7 @@ test("a row and its drawer tell fields that weir set from those that were not se
   const p = await openPage(t, b, machineId, "Requests");
   await list(p, { dropped: ["seed", "max_tokens=59494", "top_k"] });
   const row = p.getByRole("row").filter({ hasText: "up/one" });
-  await row.getByTitle("Not sent: seed, top_k\nSet by weir: max_tokens=59494", { exact: true }).waitFor();
+  assert.equal(await row.locator(".why").getAttribute("title"), "Not sent: seed, top_k\nSet by weir: max_tokens=59494");
   await row.click();
   const facts = await p.getByRole("dialog", { name: "Request" }).locator("dl.facts").innerText();
   assert.match(facts, /Fields not sent\s+seed, top_k\s+Set by weir\s+max_tokens=59494/);
