@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFile, readdir } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { compact, inSeconds, money, moneyLike, spent } from "../../worker/dashboard/src/format.ts";
-import { outcome } from "../../worker/dashboard/src/pages/requests/outcome.ts";
+import { answered, outcome } from "../../worker/dashboard/src/pages/requests/outcome.ts";
 import { addRow, change, columns, metrics, textOf } from "../../worker/dashboard/src/pages/usage/columns.ts";
 import {
   filterOf,
@@ -362,6 +362,11 @@ test("amounts and outcomes as text", () => {
     [0, 999, 1000, 3550].map((n) => inSeconds(n, String)),
     ["0", "999", "1 s", "3.6 s"],
   );
+  const [gone, limited] = [{ status: 499 }, { status: 429 }];
+  assert.equal(answered({ status: 499, outcome: "left", attempts: 1, failed: [gone] }), false, "left before an answer");
+  assert.equal(answered({ status: 200, outcome: "left", error: "client_closed", attempts: 1 }), true, "left within it");
+  assert.equal(answered({ status: 200, outcome: "succeeded", attempts: 2, failed: [limited] }), true);
+  assert.equal(answered({ status: 429, outcome: "provider_failed", attempts: 1, failed: [limited] }), false);
   const text = (r) => outcome(r).text;
   assert.equal(
     text({ status: 429, outcome: "refused", reason: "budget", error: "budget_exceeded" }),

@@ -4,7 +4,7 @@ import type { RequestRow } from "../../api-types";
 import { lowerBound, moneyLike, monthDay, number, type Write } from "../../format";
 import { Time } from "../../time";
 import { Badge, Cut } from "../../ui";
-import { changed, outcome, statusText } from "./outcome";
+import { answered, changed, outcome, statusText } from "./outcome";
 import "./row.css";
 
 // Estimated marks a figure that the provider did not state.
@@ -104,13 +104,13 @@ export function Row({
 // ServedBy shows the account that answered, and those that were tried before.
 function ServedBy({ r, connectionName }: { r: RequestRow; connectionName: (id?: string) => string }) {
   if (r.attempts === 0) return <span class="muted">Not sent</span>;
-  const answered = outcome(r).kind !== "bad";
+  const served = answered(r);
   return (
     <>
-      {answered && <Cut>{connectionName(r.connectionId)}</Cut>}
+      {served && <Cut>{connectionName(r.connectionId)}</Cut>}
       {r.failed && (
         <>
-          {answered && <span class="muted"> after </span>}
+          {served && <span class="muted"> after </span>}
           <ol class="tries" aria-label="Failed attempts">
             {r.failed.map((f, i) => {
               const name = connectionName(f.connectionId);
@@ -127,7 +127,7 @@ function ServedBy({ r, connectionName }: { r: RequestRow; connectionName: (id?: 
           </ol>
         </>
       )}
-      {!answered && !r.failed && <span class="muted">Failed</span>}
+      {!served && !r.failed && <span class="muted">Failed</span>}
     </>
   );
 }
