@@ -372,6 +372,8 @@ test("amounts and outcomes as text", () => {
     text({ status: 429, outcome: "refused", reason: "budget", error: "budget_exceeded" }),
     "Refused: budget",
   );
+  assert.equal(text({ status: 502, outcome: "provider_failed", error: "upstream_unreachable" }), "Unreachable");
+  assert.equal(text({ status: 502, outcome: "provider_failed", error: "server_error" }), "502 bad gateway");
   assert.equal(text({ status: 429, outcome: "no_account", error: "rate_limit_exceeded" }), "No account");
   assert.equal(text({ status: 429, outcome: "provider_failed", error: "rate_limit_exceeded" }), "429 rate limited");
   assert.equal(text({ status: 429, error: "rate_limit_exceeded" }), "429 rate limited"); // of an earlier version

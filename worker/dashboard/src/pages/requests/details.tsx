@@ -165,7 +165,7 @@ function Attempts({
                   as <code>{f.model}</code>{" "}
                 </>
               )}
-              <Badge kind="bad">{statusText(f.status)}</Badge>
+              <Badge kind="bad">{statusText(f.status, f.code)}</Badge>
             </p>
             <p class="small muted">
               Sent after {number(f.sentMs ?? 0)} ms, failed after {number(f.ms)} ms

@@ -18,8 +18,12 @@ const statusTexts: Record<number, string> = {
   529: "overloaded",
 };
 
+// unreachable is what an attempt without an answer came to, for which a 502 stands.
+export const unreachable = (code?: string) => code === "upstream_unreachable" && "Unreachable";
+
 // statusText returns a status with its meaning: "429 rate limited".
-export const statusText = (status: number) => `${status} ${statusTexts[status] ?? ""}`.trim();
+export const statusText = (status: number, code?: string) =>
+  unreachable(code) || `${status} ${statusTexts[status] ?? ""}`.trim();
 
 // reasons are why requests are refused: the value of the field reason, the field of usage
 // that counts it, and its name.
@@ -45,7 +49,7 @@ export function outcome(r: RequestRow): Outcome {
     return { text: `Refused: ${name ?? r.status}`, kind: "warn" };
   }
   if (r.outcome === "no_account") return { text: "No account", kind: "bad" };
-  if (r.status >= 400) return { text: statusText(r.status), kind: "bad" };
+  if (r.status >= 400) return { text: statusText(r.status, r.error), kind: "bad" };
   if (r.error) return { text: `${r.status} interrupted`, kind: "warn" };
   return { text: String(r.status), kind: "good" };
 }

@@ -4,7 +4,7 @@ import type { RequestRow } from "../../api-types";
 import { lowerBound, moneyLike, monthDay, number, type Write } from "../../format";
 import { Time } from "../../time";
 import { Badge, Cut } from "../../ui";
-import { answered, changed, outcome, statusText } from "./outcome";
+import { answered, changed, outcome, statusText, unreachable } from "./outcome";
 import "./row.css";
 
 // Estimated marks a figure that the provider did not state.
@@ -118,9 +118,9 @@ function ServedBy({ r, connectionName }: { r: RequestRow; connectionName: (id?: 
               return (
                 <li
                   key={i}
-                  title={`${name} ${f.model ?? ""} ${statusText(f.status)}${reason} after ${number(f.ms)} ms`}
+                  title={`${name} ${f.model ?? ""} ${statusText(f.status, f.code)}${reason} after ${number(f.ms)} ms`}
                 >
-                  <Cut>{name}</Cut> {f.status}
+                  <Cut>{name}</Cut> {unreachable(f.code) || f.status}
                 </li>
               );
             })}

@@ -65,7 +65,7 @@ function nameOf(p: Phase, r: RequestRow, connectionName: (id?: string) => string
     case "failed":
       return (
         <>
-          <bdi>{account}</bdi>: {statusText(failed!.status)}
+          <bdi>{account}</bdi>: {statusText(failed!.status, failed!.code)}
         </>
       );
     case "first":
