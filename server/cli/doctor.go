@@ -110,20 +110,23 @@ func (a *app) judge(s gjson.Result) (out findings) {
 
 // accounts examines accounts.
 func (f *findings) accounts(rows []gjson.Result) {
-	ready := 0
+	working := 0
 	for _, r := range rows {
 		switch h := r.Get("health").String(); {
 		case r.Get("status").String() == "inactive":
 		case h == "ready" || h == "untested":
-			ready++
+			working++
 		default:
+			if h == "failing" || h == "limited" { // calls try it again
+				working++
+			}
 			name := cmp.Or(r.Get("name").String(), r.Get("id").String())
 			f.add(warning, "account %s (%s): %s: %s", name, r.Get("provider"), strings.ReplaceAll(h, "_", " "), r.Get("lastError"))
 		}
 	}
 	if len(rows) == 0 {
 		f.add(failure, "there is no account; weir accounts add PROVIDER connects one")
-	} else if ready == 0 {
+	} else if working == 0 {
 		f.add(failure, "no account works; weir accounts test NAME says why")
 	}
 }

@@ -27,3 +27,18 @@ func TestHealthIsInWords(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// An account that failed once, or is limited for a while, is called again: a warning says so.
+func TestDegradedAccountsWork(t *testing.T) {
+	for health, want := range map[string]bool{"ready": true, "failing": true, "limited": true, "key_refused": false, "unreachable": false} {
+		var out findings
+		out.accounts(gjson.Parse(`[{"name":"Main","provider":"openai","health":"` + health + `"}]`).Array())
+		works := true
+		for _, f := range out {
+			works = works && f.word != failure
+		}
+		if works != want || health != "ready" && out[0].word != warning {
+			t.Errorf("%s: %v", health, out)
+		}
+	}
+}
