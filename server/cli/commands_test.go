@@ -325,6 +325,17 @@ var steps = []step{
 	{line: "login nowhere", code: 2, want: "scheme and host"},
 }
 
+func TestAuditSaysThatDigestsMatch(t *testing.T) {
+	w := newWorld(t)
+	if code, out, failed := w.remote("", "audit", "--verify"); code != 0 || !strings.Contains(out, "Operator") ||
+		failed != "The digests of all records match.\n" {
+		t.Errorf("exit %d\n%s%s", code, out, failed)
+	}
+	if _, _, failed := w.remote("", "audit"); failed != "" {
+		t.Errorf("without --verify: %s", failed)
+	}
+}
+
 func TestEveryCommandOnAServer(t *testing.T) {
 	w := newWorld(t)
 	ran := map[string]bool{}

@@ -530,7 +530,7 @@ func (a *app) requests(ctx context.Context, in *input) error {
 	}
 }
 
-// audit prints the audit log, and warns if it was changed.
+// audit prints the audit log, and says whether it was changed if that was asked.
 func (a *app) audit(ctx context.Context, in *input) error {
 	v, err := in.send(ctx)
 	if err != nil {
@@ -542,7 +542,11 @@ func (a *app) audit(ctx context.Context, in *input) error {
 		a.known[strings.TrimPrefix(id, "person:")], a.known["key:"+id] = name.String(), "key "+name.String()
 	}
 	err = a.show(v, func() error { return a.print(a.rows(in.op.columns, v.Get("data").Array())) })
-	if chain := v.Get("chain"); err == nil && chain.Exists() && !chain.Get("ok").Bool() {
+	switch chain := v.Get("chain"); {
+	case err != nil || !chain.Exists():
+	case chain.Get("ok").Bool():
+		fmt.Fprintln(a.Stderr, "The digests of all records match.")
+	default:
 		err = fmt.Errorf("the audit log was damaged or altered at record %d", chain.Get("brokenAt").Int())
 	}
 	return err
