@@ -104,6 +104,10 @@ func (a *app) judge(s gjson.Result) (out findings) {
 		} else if limit > 0 && spent > nearly*limit {
 			out.add(warning, "budget %s is used to %.0f%%", b.Get("name"), 100*spent/limit)
 		}
+		if n := b.Get("unpricedCalls").Int(); n > 0 && b.Get("unpriced").String() == "pass" {
+			out.add(warning, "budget %s does not count calls without a price, %d so far; weir settings set modelPrices=… sets prices, "+
+				"weir budgets set %s --unpriced refuse refuses such calls", b.Get("name"), n, ShellWord(b.Get("name").String()))
+		}
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
 )
@@ -39,6 +40,26 @@ func TestDegradedAccountsWork(t *testing.T) {
 		}
 		if works != want || health != "ready" && out[0].word != warning {
 			t.Errorf("%s: %v", health, out)
+		}
+	}
+}
+
+// A budget in dollars does not count calls without a price, and limits nothing if all are.
+func TestDoctorWarnsOfUnpricedCallsOfABudget(t *testing.T) {
+	for budget, want := range map[string]bool{
+		`{"name":"b","unit":"usd","limit":5,"unpriced":"pass","unpricedCalls":2}`:   true,
+		`{"name":"b","unit":"usd","limit":5,"unpriced":"pass"}`:                     false,
+		`{"name":"b","unit":"usd","limit":5,"unpriced":"refuse","unpricedCalls":2}`: false, // they were before it refused
+	} {
+		a, got := &app{Host: Host{Now: time.Now}}, 0
+		for _, f := range a.judge(gjson.Parse(`{"budgets":{"data":[` + budget + `]}}`)) {
+			if f.word == warning && f.text.text == "budget b does not count calls without a price, 2 so far; weir settings set modelPrices=… sets "+
+				"prices, weir budgets set b --unpriced refuse refuses such calls" {
+				got++
+			}
+		}
+		if got == 1 != want {
+			t.Errorf("%s: %d warnings", budget, got)
 		}
 	}
 }
