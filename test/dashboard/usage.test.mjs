@@ -2,8 +2,10 @@
 import assert from "node:assert/strict";
 import { readFile, readdir } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { compact, inSeconds, money, moneyLike, spent } from "../../worker/dashboard/src/format.ts";
-import { answered, outcome } from "../../worker/dashboard/src/pages/requests/outcome.ts";
+import { money, moneyLike, spent } from "../../worker/dashboard/src/amounts.ts";
+import { compact, inSeconds } from "../../worker/dashboard/src/format.ts";
+import { answered } from "../../worker/dashboard/src/pages/requests/changed.ts";
+import { outcome } from "../../worker/dashboard/src/pages/requests/outcome.ts";
 import { addRow, change, columns, metrics, textOf } from "../../worker/dashboard/src/pages/usage/columns.ts";
 import {
   filterOf,
@@ -327,7 +329,7 @@ test("large, estimated and unpriced figures are shown as what they are", async (
   const tokens = p.getByRole("link", { name: "Tokens: 1.52M (1,518,257)" });
   assert.equal(await tokens.innerText(), "≈ 1.52M");
   assert.equal(await tokens.getAttribute("title"), "1,518,257, partly estimated");
-  assert.equal(await p.getByRole("link", { name: "Spend: ≥ $3.28" }).innerText(), "≥ $3.28");
+  assert.equal(await p.getByRole("link", { name: "Spend: ≥ $3.27" }).innerText(), "≥ $3.27");
   assert.equal(await p.getByRole("link", { name: "Success rate: 90.6%" }).innerText(), "90.6%");
   assert.equal(await p.locator(".stat:visible").count(), 5);
   const heights = await p.locator(".stat:visible").evaluateAll((all) => all.map((e) => e.offsetHeight));

@@ -1,7 +1,8 @@
 import { useState } from "preact/hooks";
 import type { Budget, KeyRow } from "../api-types";
 import { now } from "../clock";
-import { count, moneyLike, number, spent, when } from "../format";
+import { moneyLike, spent } from "../amounts";
+import { count, number, when } from "../format";
 import { useLoad } from "../hooks";
 import { keyName, loadKeys } from "../names";
 import type { PageProps } from "../page";

@@ -1,7 +1,8 @@
 import { now } from "../clock";
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-import { compact, count, inSeconds, latency, money, moneyLike, month, number, when } from "../format";
+import { money, moneyLike } from "../amounts";
+import { compact, count, inSeconds, latency, month, number, when } from "../format";
 import { Tabs } from "../forms";
 import { useLoad } from "../hooks";
 import { Load, Page, Section, Table } from "../layout";

@@ -1,5 +1,6 @@
 import type { Budget } from "../../api-types";
-import { money, number } from "../../format";
+import { money } from "../../amounts";
+import { number } from "../../format";
 
 // amount writes an amount of a budget's unit: "$1.50", "2,000 tokens".
 export function amount(unit: Budget["unit"], n: number): string {

@@ -1,6 +1,7 @@
 import type { Budget } from "../../api-types";
 import { Badge } from "../../ui";
-import { count, lowerBound, money, number, percent } from "../../format";
+import { lowerBound, money } from "../../amounts";
+import { count, number, percent } from "../../format";
 import { amount } from "./amount";
 
 const almostUsed = 0.8; // share from which a budget is marked

@@ -1,7 +1,8 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Machine } from "../../api";
 import type { KeyRow, List, RequestRow, ToolRow } from "../../api-types";
-import { money, number } from "../../format";
+import { money } from "../../amounts";
+import { number } from "../../format";
 import { useLoad, useRefresh } from "../../hooks";
 import { Icon } from "../../icons";
 import { Load, Section } from "../../layout";

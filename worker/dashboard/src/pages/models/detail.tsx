@@ -1,7 +1,8 @@
 import type { Machine } from "../../api";
 import type { ModelInfo, ModelRow, PriceVariant } from "../../api-types";
 import { Dialog } from "../../dialog";
-import { number, price } from "../../format";
+import { price } from "../../amounts";
+import { number } from "../../format";
 import { useAction, useLoad } from "../../hooks";
 import { kindNames } from "../../kinds";
 import { Code } from "../../code";

@@ -1,7 +1,7 @@
 import type { Machine } from "../../api";
 import type { SettingValues } from "../../api-types";
 import { useDraft } from "../../draft";
-import { price } from "../../format";
+import { price } from "../../amounts";
 import { useAction, useLoad } from "../../hooks";
 import { Load, Section } from "../../layout";
 import { toast } from "../../toast";

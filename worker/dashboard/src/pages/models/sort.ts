@@ -1,6 +1,7 @@
 // The columns of the list of models, its order and its groups.
 import type { ModelRow } from "../../api-types";
-import { number, price } from "../../format";
+import { price } from "../../amounts";
+import { number } from "../../format";
 
 // Column is a figure of a model, by which the list can be sorted.
 export interface Column {

@@ -1,17 +1,6 @@
 import type { Machine } from "../../api";
-import {
-  clock,
-  compact,
-  count,
-  day,
-  inSeconds,
-  latency,
-  lowerBound,
-  money,
-  number,
-  percent,
-  type Write,
-} from "../../format";
+import { lowerBound, money, type Write } from "../../amounts";
+import { clock, compact, count, day, inSeconds, latency, number, percent } from "../../format";
 import { to } from "../../route";
 import { successRate } from "../usage/columns";
 import { dayMs, hourMs, startOf } from "../usage/span";

@@ -1,5 +1,6 @@
 import type { Machine } from "../../api";
-import { compact, day, dollars, lowerBound, moneyLike, type Write, weekday } from "../../format";
+import { dollars, lowerBound, moneyLike, type Write } from "../../amounts";
+import { compact, day, weekday } from "../../format";
 import { Section } from "../../layout";
 import { to } from "../../route";
 import { Bars, type Counts, failed, type Series } from "./figures";

@@ -11,7 +11,7 @@ import { useAction } from "../../hooks";
 import { Table } from "../../layout";
 import { useFilter } from "../../route";
 import { Field, Notice } from "../../ui";
-import { changed } from "../requests/outcome";
+import { changed } from "../requests/changed";
 import { type Language, snippet } from "./snippets";
 
 // TryProps is what every part of the playground receives.

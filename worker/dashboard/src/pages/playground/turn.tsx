@@ -1,6 +1,7 @@
 import type { Machine } from "../../api";
 import { Copy } from "../../code";
-import { indented, money, number } from "../../format";
+import { money } from "../../amounts";
+import { indented, number } from "../../format";
 import { to } from "../../route";
 import type { Result, Turn } from "./body";
 import { CodeBlock, Markdown } from "./markdown";

@@ -2,7 +2,8 @@
 // its last error.
 import { sentence } from "../../api";
 import type { ConnectionRow } from "../../api-types";
-import { count, spent } from "../../format";
+import { spent } from "../../amounts";
+import { count } from "../../format";
 import { Time } from "../../time";
 import { hasFailed } from "./health";
 

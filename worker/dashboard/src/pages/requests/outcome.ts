@@ -54,16 +54,6 @@ export function outcome(r: RequestRow): Outcome {
   return { text: String(r.status), kind: "good" };
 }
 
-// answered reports whether the account of the last attempt answered.
-export const answered = (r: RequestRow) => outcome(r).kind !== "bad" && r.attempts > (r.failed?.length ?? 0);
-
-// changed returns the fields of a request that were not sent, and those that weir added or
-// lowered, as "max_tokens=4096".
-export const changed = (dropped: string[] = []): [notSent: string, set: string] => [
-  dropped.filter((d) => !d.includes("=")).join(", "),
-  dropped.filter((d) => d.includes("=")).join(", "),
-];
-
 // failures are what an account did, by the code of the error, else by its status.
 const failures: Record<string, string> = {
   account_key_refused: "refused the key",

@@ -1,10 +1,12 @@
 import { now } from "../../clock";
 import type { ComponentChildren } from "preact";
 import type { RequestRow } from "../../api-types";
-import { lowerBound, moneyLike, monthDay, number, type Write } from "../../format";
+import { lowerBound, moneyLike, type Write } from "../../amounts";
+import { monthDay, number } from "../../format";
 import { Time } from "../../time";
 import { Badge, Cut } from "../../ui";
-import { answered, changed, outcome, statusText, unreachable } from "./outcome";
+import { answered, changed } from "./changed";
+import { outcome, statusText, unreachable } from "./outcome";
 import "./row.css";
 
 // Estimated marks a figure that the provider did not state.

@@ -1,6 +1,7 @@
 // The figures of usage. To add one that GET /api/usage returns, add a row to
 // columns: the table, the tiles and the chart follow.
-import { latency, lowerBound, money, number, percent } from "../../format.ts";
+import { lowerBound, money } from "../../amounts.ts";
+import { latency, number, percent } from "../../format.ts";
 import { reasons } from "../requests/outcome.ts";
 
 // Dimensions are what the rows of GET /api/usage are grouped by.

@@ -1,7 +1,8 @@
 import type { Machine } from "../../api";
 import { now } from "../../clock";
 import { Copy } from "../../code";
-import { moneyLike, month as monthName, number } from "../../format";
+import { moneyLike } from "../../amounts";
+import { month as monthName, number } from "../../format";
 import { useLoad } from "../../hooks";
 import { Load, Section, Table } from "../../layout";
 import { useFilter } from "../../route";
