@@ -234,8 +234,8 @@ func (a *Authenticator) byKey(ctx context.Context, r *httpmsg.Request, text, pat
 			return nil, rpc.ErrInvalidKey()
 		}
 	case pathMachine == "":
-		return nil, apierr.New(400, "machine_required", "A key of this form needs its machine in the path: /{machineId}%s.",
-			shown(r.Path))
+		return nil, apierr.New(400, "machine_required", "This gateway finds no such API key: send one that it has issued, not a provider's own. "+
+			"A key of this form without its machine in it needs that in the path: /{machineId}%s.", shown(r.Path))
 	case !rpc.IsMachineID(pathMachine):
 		return nil, rpc.ErrInvalidKey()
 	default:

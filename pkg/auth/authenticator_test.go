@@ -209,6 +209,17 @@ func TestWhoMayCall(t *testing.T) {
 	}
 }
 
+// A provider's own key may have the form of a key without a machine: that it is not one of this
+// gateway comes first.
+func TestProvidersOwnKeyIsCalledUnknown(t *testing.T) {
+	_, err := newKeys(t).auth.Data(context.Background(), &httpmsg.Request{Path: "/v1/models", Header: bearer("sk-0123456789abcdef0123456789abcdef")}, "")
+	const want = "This gateway finds no such API key: send one that it has issued, not a provider's own. " +
+		"A key of this form without its machine in it needs that in the path: /{machineId}/v1/models."
+	if e := (*apierr.Error)(nil); !errors.As(err, &e) || e.Code != "machine_required" || e.Message != want {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestListIsOpenWithoutAMachineWhereNoKeyIsRequired(t *testing.T) {
 	k := newKeys(t)
 	k.auth.RequireKey = false
