@@ -56,9 +56,15 @@ func TestAmountsSayWhatIsUnknown(t *testing.T) {
 
 // A group of requests without a key, an account or another name has words for that.
 func TestUsageNamesWhatHasNoName(t *testing.T) {
-	tests := gjson.Parse(`{"attempts":2,"requests":0}`)
-	if got := new(app).rows([]column{usageOfKeys}, []gjson.Result{tests}).rows[0][0].text; got != "account tests" {
-		t.Errorf("attempts without a request: %q", got)
+	for rows, want := range map[string]string{
+		`[{"attempts":2,"requests":0}]`:                                             "account tests",
+		`[{"attempts":2,"requests":0,"model":"x"},{"requests":1,"keyId":"x"}]`:      "account tests",
+		`[{"attempts":2,"requests":0,"model":"x"},{"attempts":1,"requests":1}]`:     "no key", // a request tried two models
+		`[{"attempts":2,"requests":1,"day":"2026-11-29"},{"requests":0,"keyId":1}]`: "no key",
+	} {
+		if got := keyless(gjson.Parse(rows).Array()); got != want {
+			t.Errorf("%s: %q, want %q", rows, got, want)
+		}
 	}
 	for by, want := range map[string]string{
 		"key": "no key", "account": "no account", "model": "unknown model", "provider": "no provider", "endpoint": "other", "tool": "unknown tool", "person": "no person",

@@ -383,13 +383,13 @@ var usageBy = map[string]column{
 	"person": {title: "PERSON", path: "tag", show: personOf, none: "no person"},
 }
 
-// usageOfKeys is the column of keys alone, where attempts that no request made are known.
-var usageOfKeys = column{title: "KEY", none: "no key", show: func(a *app, row gjson.Result) cell {
-	if !row.Get("keyId").Exists() && row.Get("requests").Int() == 0 && row.Get("attempts").Int() > 0 {
-		return cell{text: "account tests"}
+// keyless names usage without a key: where no request is without one it is of tests of accounts.
+func keyless(rows []gjson.Result) string {
+	if slices.ContainsFunc(rows, func(r gjson.Result) bool { return !r.Get("keyId").Exists() && r.Get("requests").Int() > 0 }) {
+		return "no key"
 	}
-	return named(a, row.Get("keyId"))
-}}
+	return "account tests"
+}
 
 // usage prints usage and its sum.
 func (a *app) usage(ctx context.Context, in *input) error {
@@ -409,9 +409,6 @@ func (a *app) usage(ctx context.Context, in *input) error {
 		if columns = append(columns, c); g == "month" || g == "day" || g == "hour" {
 			rows = "data"
 		}
-	}
-	if by == "key" {
-		columns[0] = usageOfKeys
 	}
 	in.set("?groupBy", groupBy(by))
 	if month := in.values["month"]; month != "" {
@@ -439,7 +436,13 @@ func (a *app) usage(ctx context.Context, in *input) error {
 		if !v.Get(rows).Exists() {
 			rows = "data"
 		}
-		t := a.rows(columns, v.Get(rows).Array())
+		list := v.Get(rows).Array()
+		for i := range columns {
+			if columns[i].path == "keyId" {
+				columns[i].none = keyless(list)
+			}
+		}
+		t := a.rows(columns, list)
 		sum := a.rows(columns, []gjson.Result{v.Get("total")}).rows[0]
 		clear(sum[:groups])
 		sum[0].text = "total"
