@@ -318,7 +318,11 @@ func (a *app) make(ctx context.Context, in *input) error {
 	if in.op.ask {
 		question, more, _ := strings.Cut(in.op.short, ": ")
 		if len(in.args) > 0 {
-			question += ": " + strings.Join(in.args, " ")
+			named := strings.Join(in.args, " ")
+			before, after, ok := strings.Cut(strings.Replace(question, " an ", " a ", 1), " a "+in.what)
+			if question += ": " + named; ok {
+				question = before + " the " + in.what + " " + named + after
+			}
 		}
 		if question += "?"; more != "" {
 			question += " " + capital(more) + "."

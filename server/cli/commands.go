@@ -272,7 +272,7 @@ var keyOps = []op{
 	{use: "networks KEY", short: "list the networks that a key was used from", call: "GET /api/keys/{id}/networks", columns: networkColumns},
 	{use: "pause KEY", short: "refuse calls with a key", call: "PUT /api/keys/{id}", body: map[string]any{"paused": true}},
 	{use: "resume KEY", short: "accept calls with a key again", call: "PUT /api/keys/{id}", body: map[string]any{"paused": false}},
-	{use: "revoke KEY", short: "delete a key", call: "DELETE /api/keys/{id}", ask: true},
+	{use: "revoke KEY", short: "revoke a key", call: "DELETE /api/keys/{id}", ask: true},
 }
 
 var keyFields = []field{
