@@ -34,7 +34,7 @@ func commands() []group {
 			{use: "test PROVIDER", short: "ask a provider again, and say what it lacks", call: "POST /api/identity-providers/{id}/test",
 				run: (*app).testIdentityProvider},
 			{use: "rm PROVIDER", short: "remove a provider; sessions that it has opened go on", call: "DELETE /api/identity-providers/{id}", ask: true},
-			{use: "sign-ins", short: "list who has signed in or was refused", call: "GET /api/sign-ins", columns: signInColumns, run: (*app).audit},
+			{use: "sign-ins", short: "list sign-ins that succeeded or were refused", call: "GET /api/sign-ins", columns: signInColumns, run: (*app).audit},
 			{use: "end-sessions", short: "end the sessions of all people", call: "DELETE /api/sessions", ask: true, done: "The sessions of all people have ended."},
 		}},
 		{"accounts", "account", "list, connect, test and change the accounts at providers", accountOps},
