@@ -66,7 +66,10 @@ func TestMistakesAreOneLineAndChangeNothing(t *testing.T) {
 	}{
 		{"unknown command", func(*testing.T, string) ([]string, []string) { return []string{"frobnicate"}, nil }, 2, []string{"unknown command", "weir help"}},
 		{"command that is nearly one", func(*testing.T, string) ([]string, []string) { return []string{"server"}, nil }, 2, []string{"unknown command", "did you mean weir serve?"}},
-		{"unknown flag", func(*testing.T, string) ([]string, []string) { return []string{"serve", "--port", "1"}, nil }, 2, []string{"unknown flag --port", "weir help serve"}},
+		{"unknown flag", func(*testing.T, string) ([]string, []string) { return []string{"serve", "--port", "1"}, nil }, 2, []string{"unknown flag --port; weir help serve"}},
+		{"flag that is nearly one", func(*testing.T, string) ([]string, []string) {
+			return []string{"keys", "add", "laptop", "--bugdet", "5/month"}, nil
+		}, 2, []string{"unknown flag --bugdet; did you mean --budget?"}},
 		{"flag without value", func(*testing.T, string) ([]string, []string) { return []string{"serve", "--listen"}, nil }, 2, []string{"--listen needs a value"}},
 		{"flag for a data directory", func(*testing.T, string) ([]string, []string) { return []string{"init", "--data", "--help"}, nil }, 2, []string{"--data --help: that is a flag"}},
 		{"argument", func(*testing.T, string) ([]string, []string) { return []string{"serve", "now"}, nil }, 2, []string{`unexpected argument "now"`}},

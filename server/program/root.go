@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"weir/pkg/catalog"
 	"weir/server/cli"
 )
 
@@ -83,9 +84,9 @@ func (r *run) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		name := commandName(c)
 		if name == "plan" { // whose exit code 2 is a difference
-			return fmt.Errorf("plan: %s; weir help plan lists the flags", flagMistake(err))
+			return fmt.Errorf("plan: %s weir help plan lists the flags", flagMistake(c, err))
 		}
-		return usagef("%s: %s; weir help %s lists the flags", name, flagMistake(err), name)
+		return usagef("%s: %s weir help %s lists the flags", name, flagMistake(c, err), name)
 	})
 	return root
 }
@@ -156,16 +157,21 @@ func doubleDashes(args []string) []string {
 	return out
 }
 
-// flagMistake returns an error of pflag in the spelling of the help.
-func flagMistake(err error) string {
+// flagMistake returns an error of pflag in the spelling of the help, up to the text that follows.
+func flagMistake(c *cobra.Command, err error) string {
 	text := err.Error()
 	if name, ok := strings.CutPrefix(text, "unknown flag: "); ok {
-		return "unknown flag " + name
+		var known []string
+		c.Flags().VisitAll(func(one *pflag.Flag) { known = append(known, "--"+one.Name) })
+		if near := catalog.Closest(name, known); near != "" {
+			return "unknown flag " + name + "; did you mean " + near + "?"
+		}
+		return "unknown flag " + name + ";"
 	}
 	if name, ok := strings.CutPrefix(text, "flag needs an argument: "); ok {
-		return "the flag " + name + " needs a value"
+		return "the flag " + name + " needs a value;"
 	}
-	return text
+	return text + ";"
 }
 
 // helpWidth returns the width of help: that of the terminal, without one 80.
