@@ -249,7 +249,7 @@ var steps = []step{
 	{line: "keys networks carol", want: "NETWORK"},
 	{line: "captures ls", later: true, want: "req_"},
 	{line: "captures", want: "BYTES"},
-	{line: "captures show CAPTURE", want: "from stdin"},
+	{line: "captures show CAPTURE", want: "You said: "},
 	{line: "captures rm CAPTURE --yes"},
 	{line: "captures clear --yes", want: "All stored prompts and answers are deleted."},
 	{line: "audit -n 5 --verify", want: "Operator"},
