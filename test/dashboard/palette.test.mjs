@@ -28,7 +28,7 @@ test("each kind of target opens with the keyboard alone", async (t) => {
     await page.locator("dialog[open]").waitFor({ state: "detached" });
     await page.keyboard.press(keys);
     await box.waitFor();
-    assert.equal(await box.evaluate((el) => el === document.activeElement), true);
+    assert.equal(await box.evaluate((el) => el === document.activeElement), true); // from the first moment
     await page.keyboard.type(text);
     await palette.getByRole("option", { name: option, selected: true }).waitFor();
     const active = await box.getAttribute("aria-activedescendant");
@@ -76,7 +76,7 @@ test("it is closed by Escape, which returns the focus, and is read and seen in b
   assert.equal(await options.nth(1).getAttribute("aria-selected"), "true");
   await page.keyboard.press("Escape");
   await palette.waitFor({ state: "detached" });
-  assert.equal(await button.evaluate((el) => el === document.activeElement), true);
+  await page.locator(":focus").and(button).waitFor();
   // A list that does not answer leaves the pages.
   await page.route("**/api/keys", (route) => route.fulfill({ status: 503, json: {} }));
   await page.keyboard.press("Control+k");

@@ -351,11 +351,7 @@ test("a new connection is tried after the others", async (t) => {
   await page.goto(`${b.url}/#/m/${machineId}/providers/add`);
   await settled(page);
   await page.getByRole("button", { name: "Add Groq" }).click();
-  assert.equal(
-    await page.evaluate(() => document.activeElement.labels?.[0].innerText.trim()),
-    "API key",
-    "a form begins at the key",
-  );
+  await page.locator(":focus").and(page.getByLabel("API key")).waitFor();
   await page.getByRole("dialog").getByLabel("API key").fill("gsk-test-key-0123456789");
   await page.getByRole("button", { name: "Add and test" }).click();
   await page.getByText("Works", { exact: true }).waitFor();
@@ -477,10 +473,10 @@ test("connections are reordered, enabled and tested with the keyboard only", asy
   await page.getByRole("button", { name: "Move Three up" }).focus();
   await page.keyboard.press("Enter");
   await page.getByText("Moved Three to position 2 of 3.").waitFor();
-  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "Move Three up");
+  await page.locator(":focus").and(page.getByRole("button", { name: "Move Three up" })).waitFor();
   await page.keyboard.press("Enter");
   await page.getByText("Moved Three to position 1 of 3.").waitFor();
-  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "Move Three down");
+  await page.locator(":focus").and(page.getByRole("button", { name: "Move Three down" })).waitFor();
   await becomes(async () => (await list()).map((c) => c.name), ["Three", "One", "Two"]);
 
   await page.getByRole("switch", { name: "Enable Three" }).focus();
