@@ -222,6 +222,7 @@ func nothing(c *cobra.Command) string {
 	if !ok {
 		return "There is nothing to show."
 	}
+	what, _, _ = strings.Cut(what, ", and why")
 	if list.Name() != "ls" || !list.HasParent() {
 		return "No " + strings.TrimPrefix(what, "the ") + "."
 	}

@@ -366,14 +366,14 @@ var (
 		{title: "CREATED", path: "createdAt", show: when}}
 	deletedColumns = append(machineColumns[:2:2], column{title: "DELETED", path: "deletedAt", show: when},
 		column{title: "RESTORE UNTIL", path: "restoreUntil", show: when})
-	accountColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "PROVIDER", path: "provider"},
+	accountColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id", extra: true, whole: true}, {title: "PROVIDER", path: "provider", show: provided},
 		{title: "HEALTH", path: "health", show: health}, {title: "STATUS", path: "status", show: state}, {title: "ENDS WITH", path: "last4", extra: true},
 		{title: "PRIORITY", path: "priority", right: true, extra: true}, {title: "MONTH", show: spentMonth, right: true},
 		{title: "LAST ERROR", path: "lastError"}}
-	quotaColumns    = []column{{title: "NAME", path: "name"}, {title: "PROVIDER", path: "provider"}, {title: "LEFT", path: "windows", show: left}}
+	quotaColumns    = []column{{title: "NAME", path: "name"}, {title: "PROVIDER", path: "provider", show: provided}, {title: "LEFT", path: "windows", show: left}}
 	providerColumns = []column{{title: "PROVIDER", path: "id"}, {title: "NAME", path: "name"}, {title: "CREDENTIAL", path: "auth"},
 		{title: "VARIABLES", path: "vars"}, {title: "KINDS", path: "kinds"}, {title: "KEYS ARE CREATED AT", path: "keyUrl"}}
-	timelineColumns = []column{{title: "ACCOUNT", path: "connectionId", show: named}, {title: "PROVIDER", path: "provider"},
+	timelineColumns = []column{{title: "ACCOUNT", path: "connectionId", show: named}, {title: "PROVIDER", show: providerOf},
 		{title: "MODEL", path: "model"}, {title: "STATE", path: "total.state", show: health}, {title: "ATTEMPTS", path: "total.attempts", right: true},
 		{title: "FAILED", path: "total.failed", right: true}, {title: "P50", path: "total.latencyP50Ms", show: percentile, right: true},
 		{title: "P95", path: "total.latencyP95Ms", show: percentile, right: true}, {title: "CAUSES", path: "total.failedBy", show: counts}}
@@ -387,7 +387,7 @@ var (
 		{title: "TRIES", path: "tries", right: true}, {title: "TITLE", path: "title"}, {title: "ERROR", path: "error"}}
 	modelColumns = []column{{title: "MODEL", path: "id"}, {title: "KIND", path: "kind"}, {title: "CONTEXT", path: "context_length", right: true},
 		{title: "MAX OUTPUT", path: "max_completion_tokens", right: true}, {title: "DEPRECATED", path: "deprecated.date"}}
-	unavailableColumns = []column{{title: "ACCOUNT", path: "name"}, {title: "PROVIDER", path: "provider"}, {title: "MODEL", path: "model"},
+	unavailableColumns = []column{{title: "ACCOUNT", path: "name"}, {title: "PROVIDER", path: "provider", show: provided}, {title: "MODEL", path: "model"},
 		{title: "REASON", path: "reason"}, {title: "UNTIL", path: "until", show: when}, {title: "LAST ERROR", path: "lastError"}}
 	customColumns = []column{{title: "PREFIX", path: "providerAlias"}, {title: "MODEL", path: "id"}, {title: "KIND", path: "type"},
 		{title: "NAME", path: "name"}, {title: "CONTEXT", path: "contextLength", right: true}}
@@ -416,7 +416,7 @@ var (
 		{title: "ACTION", path: "action", show: acted}, {title: "OF", path: "target", show: named}, {title: "REASON", path: "fields"}}
 	auditColumns = []column{{title: "TIME", path: "at", show: when}, {title: "BY", path: "actor", show: personOf},
 		{title: "ACTION", path: "action", show: acted}, {title: "OF", path: "target", show: named}, {title: "FIELDS", path: "fields", show: changed}}
-	planColumns = []column{{title: "TRY", path: "try", right: true}, {title: "ACCOUNT", path: "connectionName"}, {title: "PROVIDER", path: "provider"},
+	planColumns = []column{{title: "TRY", path: "try", right: true}, {title: "ACCOUNT", path: "connectionName"}, {title: "PROVIDER", path: "provider", show: provided},
 		{title: "MODEL", path: "model"}, {title: "UPSTREAM", path: "upstream"}, {title: "SKIPPED", path: "skipped"},
 		{title: "COOLDOWN", path: "cooldownMs", show: wait, right: true}, {title: "DROPPED", path: "dropped"}}
 	toolColumns  = []column{{title: "TOOL", path: "id"}, {title: "NAME", path: "name"}, {title: "KIND", path: "kind"}, {title: "FILES", path: "files"}}

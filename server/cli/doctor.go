@@ -125,7 +125,7 @@ func (f *findings) accounts(rows []gjson.Result) {
 				working++
 			}
 			name := cmp.Or(r.Get("name").String(), r.Get("id").String())
-			f.add(warning, "account %s (%s): %s: %s", name, r.Get("provider"), strings.ReplaceAll(h, "_", " "), r.Get("lastError"))
+			f.add(warning, "account %s (%s): %s: %s", name, providerName(r.Get("provider").String()), strings.ReplaceAll(h, "_", " "), r.Get("lastError"))
 		}
 	}
 	if len(rows) == 0 {

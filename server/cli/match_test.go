@@ -29,6 +29,33 @@ func TestHealthIsInWords(t *testing.T) {
 	}
 }
 
+// The id of a server of one's own has random digits. A list of providers without accounts or models names it after
+// its account, as two may have the same API.
+func TestProvidersAreNamed(t *testing.T) {
+	a := &app{known: map[string]string{"openai-compatible-0123abcd": "Local (OpenAI-compatible)"}}
+	for _, tt := range []struct {
+		columns   []column
+		row, want string
+	}{
+		{accountColumns, `{"name":"Local","provider":"openai-compatible-0123abcd"}`, "OpenAI-compatible"},
+		{accountColumns, `{"name":"Main","provider":"openai"}`, "OpenAI"},
+		{accountColumns, `{"name":"Later","provider":"of-a-later-version"}`, "of-a-later-version"},
+		{timelineColumns, `{"connectionId":"1","provider":"openai-compatible-0123abcd"}`, "OpenAI-compatible"},
+		{[]column{usageBy["provider"]}, `{"provider":"openai-compatible-0123abcd"}`, "Local (OpenAI-compatible)"},
+		{[]column{usageBy["provider"], usageBy["model"]}, `{"provider":"openai-compatible-0123abcd","model":"local/echo"}`, "OpenAI-compatible"},
+	} {
+		text := string(a.render(a.rows(tt.columns, gjson.Parse("["+tt.row+"]").Array()), true))
+		if !strings.Contains(text, tt.want) || tt.want == "OpenAI-compatible" && (strings.Contains(text, "0123abcd") || strings.Contains(text, "(")) {
+			t.Errorf("%s: %q has no %q", tt.row, text, tt.want)
+		}
+	}
+	var out findings
+	out.accounts(gjson.Parse(`[{"name":"Local","provider":"openai-compatible-0123abcd","health":"unreachable"}]`).Array())
+	if !strings.HasPrefix(out[0].text.text, "account Local (OpenAI-compatible): unreachable") {
+		t.Errorf("%v", out)
+	}
+}
+
 // An account that failed once, or is limited for a while, is called again: a warning says so.
 func TestDegradedAccountsWork(t *testing.T) {
 	for health, want := range map[string]bool{"ready": true, "failing": true, "limited": true, "key_refused": false, "unreachable": false} {

@@ -23,6 +23,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/catalog"
+	"weir/pkg/provider"
 )
 
 // removeMachine deletes a machine and says until when it can be restored.
@@ -376,7 +377,7 @@ var usageBy = map[string]column{
 	"key":      {title: "KEY", path: "keyId", show: named, none: "no key"},
 	"account":  {title: "ACCOUNT", path: "connectionId", show: named, none: "no account"},
 	"model":    {title: "MODEL", path: "model", none: "unknown model"},
-	"provider": {title: "PROVIDER", path: "provider", none: "no provider"},
+	"provider": {title: "PROVIDER", show: providerOf, none: "no provider"},
 	"endpoint": {title: "ENDPOINT", path: "endpoint", none: "other"},
 	"month":    {title: "MONTH", path: "month"}, "day": {title: "DAY", path: "day"}, "hour": {title: "HOUR", path: "hour"},
 	"tool":   {title: "TOOL", path: "tool", none: "unknown tool"},
@@ -467,7 +468,8 @@ func (a *app) learnPeople(v gjson.Result) {
 	}
 }
 
-// learnNames reads the names of keys and accounts.
+// learnNames reads the names of keys and accounts. A server of one's own is named after its account too, since
+// there may be several.
 func (a *app) learnNames(ctx context.Context, c *client) error {
 	a.known = map[string]string{}
 	for _, path := range []string{"/api/keys", "/api/providers"} {
@@ -476,7 +478,12 @@ func (a *app) learnNames(ctx context.Context, c *client) error {
 			return err
 		}
 		for _, row := range v.Get("data").Array() {
-			a.known[row.Get("id").String()] = row.Get("name").String()
+			name := row.Get("name").String()
+			a.known[row.Get("id").String()] = name
+			id := row.Get("provider").String()
+			if d := provider.Lookup(id); d != nil && d.Compatible && name != "" {
+				a.known[id] = name + " (" + d.Name + ")"
+			}
 		}
 	}
 	return nil

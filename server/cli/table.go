@@ -14,6 +14,8 @@ import (
 
 	"github.com/tidwall/gjson"
 	"golang.org/x/term"
+
+	"weir/pkg/provider"
 )
 
 // cell is a text of a table, with a color on terminals.
@@ -88,9 +90,12 @@ func (a *app) print(t table) error {
 			_, err := fmt.Fprintln(a.Stdout, a.empty)
 			return err
 		}
-		t = t.without(func(i int) bool {
-			return i > 0 && !slices.ContainsFunc(t.rows, func(row []cell) bool { return row[i].text != "" })
+		filled := t.without(func(i int) bool {
+			return !slices.ContainsFunc(t.rows, func(row []cell) bool { return row[i].text != "" })
 		})
+		if len(filled.columns) > 0 {
+			t = filled
+		}
 		t.columns = slices.Clone(t.columns)
 		for i := range t.columns {
 			t.columns[i].min = 0 // no row follows
@@ -489,6 +494,28 @@ func named(a *app, v gjson.Result) cell {
 		return plain(name)
 	}
 	return plain(v.String())
+}
+
+// provided shows the name of a provider.
+func provided(_ *app, v gjson.Result) cell { return plain(providerName(v.String())) }
+
+// providerOf shows the provider of a row: without an account or a model beside it a server of one's own is named
+// after its account.
+func providerOf(a *app, row gjson.Result) cell {
+	id, name := row.Get("provider").String(), ""
+	if row.Get("connectionId").String() == "" && row.Get("model").String() == "" {
+		name = a.known[id]
+	}
+	return plain(cmp.Or(name, providerName(id)))
+}
+
+// providerName returns the name of a provider. That of a server of one's own is the one of its API: its id has
+// random digits.
+func providerName(id string) string {
+	if d := provider.Lookup(id); d != nil {
+		return d.Name
+	}
+	return id
 }
 
 // personOf shows the name of a person: of a tag person=p_…, or of an actor person:p_….
