@@ -87,10 +87,16 @@ func (h *People) Update(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 // Remove serves DELETE /api/people/{id}. The role goes first, so that no key is created after the
 // keys are paused; after a failure in between it is repeated.
 func (h *People) Remove(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	env, err := envelope(c)
+	if err != nil {
+		return nil, err
+	}
+	id := c.Params[0]
+	env.People = []rpc.PersonGrant{{ID: id, Name: h.peopleNames(ctx, []string{id})[id]}} // while it is known
 	if err := h.set(ctx, c, people.Grant{Role: people.None}); err != nil {
 		return nil, err
 	}
-	if _, err := h.inMachine(ctx, c); err != nil {
+	if _, err := h.apply(ctx, c, &env); err != nil {
 		return nil, err
 	}
 	return &httpmsg.Response{Status: 204}, nil
@@ -175,11 +181,17 @@ func (h *People) Import(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 
 // Withdraw serves DELETE /api/invitations/{id}.
 func (h *People) Withdraw(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-	in := map[string]string{"machineId": c.MachineID, "id": c.Params[0]}
-	if _, err := rpc.Call[struct{}](ctx, h.Objects, rpc.RegistryID, "invite.delete", in); err != nil {
+	env, err := envelope(c)
+	if err != nil {
 		return nil, err
 	}
-	if _, err := h.inMachine(ctx, c); err != nil {
+	in := map[string]string{"machineId": c.MachineID, "id": c.Params[0]}
+	i, err := rpc.Call[rpc.Invitation](ctx, h.Objects, rpc.RegistryID, "invite.delete", in)
+	if err != nil {
+		return nil, err
+	}
+	env.People = []rpc.PersonGrant{{ID: i.Person, Name: i.Note, Role: i.Role}}
+	if _, err := h.apply(ctx, c, &env); err != nil {
 		return nil, err
 	}
 	return &httpmsg.Response{Status: 204}, nil

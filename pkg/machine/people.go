@@ -499,21 +499,23 @@ func (o *Object) inviteCreate(r *storage.Call) (any, error) {
 	return row.view(), nil
 }
 
-// inviteDelete withdraws an invitation of a machine.
+// inviteDelete withdraws an invitation of a machine and returns it.
 func (o *Object) inviteDelete(r *storage.Call) (any, error) {
 	var in struct{ MachineID, ID string }
 	missing := apierr.New(404, "invitation_not_found", "No open invitation has this id.")
 	if json.Unmarshal(r.Body, &in) != nil || len(in.ID) != inviteID {
 		return nil, missing
 	}
-	found := false
+	var found *inviteRow
 	storage.RemoveIf(r.Tx, invitePrefix, func(_ string, i inviteRow) bool {
 		is := i.MachineID == in.MachineID && strings.HasPrefix(i.Digest, in.ID)
-		found = found || is
+		if is {
+			found = &i
+		}
 		return is
 	})
-	if !found {
+	if found == nil {
 		return nil, missing
 	}
-	return struct{}{}, nil
+	return found.view(), nil
 }

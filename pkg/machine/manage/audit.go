@@ -16,8 +16,9 @@ const maxAuditScan = 2000
 type auditPage struct {
 	Object string            `json:"object"`
 	Data   []json.RawMessage `json:"data"`
-	// Names are those of the keys, connections, combos, budgets and destinations that the
-	// records name, by the id in the record: of what was deleted that of a record read until then.
+	// Names are those of the machine and of the keys, connections, combos, budgets and destinations that
+	// the records name, by the id in the record: of what was deleted, and of people who were removed, that
+	// of a record read until then.
 	Names map[string]string `json:"names"`
 	More  bool              `json:"has_more"`
 	// Next is the value of before for the next page.
@@ -32,7 +33,7 @@ type auditPage struct {
 //	actor     operator, system, seed, key or person for those of all keys or people, key:<masked id>
 //	          or person:<id>
 //	kind      what was changed: keys, providers, models, settings, sign-in, …
-//	q         a part of the action, the target or its name, or a field
+//	q         a part of the action, the target or its name, or a field; or the id of a key
 //	from, to  Unix milliseconds
 func (c *change) auditList() (any, error) {
 	number := func(name string, otherwise, least, most int64) (int64, error) {
@@ -61,12 +62,13 @@ func (c *change) auditList() (any, error) {
 	}
 	names := c.auditNames()
 	actor, kind, text := c.query("actor"), c.query("kind"), strings.ToLower(strings.TrimSpace(c.query("q")))
+	ofKey := c.o.MaskedKey(text)
 	wanted := func(r *storage.Record) bool {
 		return r.At >= from && r.At <= to &&
 			(actor == "" || r.Actor == actor || (actor == "key" || actor == "person") &&
 				strings.HasPrefix(r.Actor, actor+":")) &&
 			(kind == "" || auditKind(r.Action) == kind) &&
-			(text == "" || recordHas(r, names, text))
+			(text == "" || r.Target == ofKey || recordHas(r, names, text))
 	}
 	out := auditPage{Object: "list", Data: []json.RawMessage{}, Names: map[string]string{}}
 	last := min(before, c.Meta.AuditSeq+1)
@@ -90,7 +92,7 @@ func (c *change) auditList() (any, error) {
 			continue
 		}
 		out.Data = append(out.Data, a.Record)
-		for _, id := range [...]string{r.Target, strings.TrimPrefix(r.Actor, "key:")} {
+		for _, id := range [...]string{r.Target, actorID(r.Actor)} {
 			if name := names[id]; name != "" {
 				out.Names[id] = name
 			}
@@ -110,7 +112,7 @@ type chainState struct {
 
 // auditNames returns the names of what records name, by the ids in them.
 func (c *change) auditNames() map[string]string {
-	names := map[string]string{}
+	names := map[string]string{c.ID: c.Meta.Name}
 	for _, k := range c.Keys() {
 		if names[c.o.MaskedKey(k.ID)] = k.Name; k.Name == "" && k.Last4 != "" {
 			names[c.o.MaskedKey(k.ID)] = "…" + k.Last4
@@ -143,9 +145,14 @@ func auditKind(action string) string {
 	return kind
 }
 
+// actorID returns the id of a key or a person who acted.
+func actorID(actor string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(actor, "key:"), "person:")
+}
+
 func recordHas(r *storage.Record, names map[string]string, text string) bool {
 	for _, s := range append([]string{r.Action, r.Target, names[r.Target], r.Actor,
-		names[strings.TrimPrefix(r.Actor, "key:")]}, r.Fields...) {
+		names[actorID(r.Actor)]}, r.Fields...) {
 		if strings.Contains(strings.ToLower(s), text) {
 			return true
 		}

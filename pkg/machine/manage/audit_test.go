@@ -51,6 +51,9 @@ func TestAuditIsFilteredAndNamed(t *testing.T) {
 	if a.Get("names."+masked).Str != "Laptop" || a.Get("names."+removed).Str != "Gone" || len(a.Get("names").Map()) != 2 || a.Get("has_more").Bool() {
 		t.Errorf("got %s", a.Raw)
 	}
+	if got := w.OK("GET", "/api/audit?limit=1&q="+gone, ""); got.Get("names."+got.Get("data.0.target").Str).Str != "Gone" {
+		t.Errorf("the id of the deleted key finds %s", got.Raw)
+	}
 	if got := w.OK("GET", "/api/audit?kind=providers", "").Get("names." + conn).Str; got != "Work" {
 		t.Errorf("the connection is named %q", got)
 	}

@@ -1,6 +1,7 @@
 package manage
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -67,6 +68,7 @@ type change struct {
 	etag   int64
 	status int
 	target string
+	name   string // of the target, if the machine does not know it
 	fields []string
 	own    map[string]bool // see isOwn
 	quiet  bool            // nothing has changed or was learned: no audit record
@@ -126,7 +128,7 @@ func (o *Manager) Manage(r *storage.Call) (any, error) {
 	}
 	c.fields = slices.DeleteFunc(c.fields, func(f string) bool { return f == "allowUnknown" }) // of the call, not of the row
 	c.AuditRecord(storage.Record{Actor: c.actor, Action: c.env.Method + " " + c.env.Route, Target: c.target,
-		Name: redact.Patterns(names[c.target]), Fields: c.fields})
+		Name: redact.Patterns(cmp.Or(c.name, names[c.target])), Fields: c.fields})
 	if err := c.keep(*a); err != nil {
 		return nil, err
 	}

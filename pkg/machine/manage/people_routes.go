@@ -11,6 +11,7 @@ import (
 	"weir/pkg/machine/storage"
 	"weir/pkg/people"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/redact"
 )
 
 // The object checks, records and applies what concerns its machine of a change of people; the
@@ -152,6 +153,9 @@ func (c *change) personRemove() (any, error) {
 	if err := c.personID(); err != nil {
 		return nil, err
 	}
+	if len(c.env.People) > 0 {
+		c.name = c.env.People[0].Name
+	}
 	c.grant(c.target, "", people.Grant{Role: people.None})
 	c.status = 204
 	return nil, nil
@@ -183,12 +187,30 @@ func (c *change) inviteCreate() (any, error) {
 	if out.By = c.actor; c.maker != nil {
 		out.By = "person:" + c.maker.ID
 	}
+	if c.target = out.Person; out.Person == "" {
+		c.target = redact.Patterns(invited(out.Note, out.Role))
+	}
 	c.fields, c.status = in.names, 201
 	return out, nil
+}
+
+// invited returns whom an invitation is for, and as what: "Ana (viewer)".
+func invited(note string, role people.Role) string {
+	if note == "" {
+		return string(role)
+	}
+	return note + " (" + string(role) + ")"
 }
 
 // inviteDelete is the object's part of DELETE /api/invitations/{id}.
 func (c *change) inviteDelete() (any, error) {
 	c.target, c.status = c.param(), 204
+	for _, p := range c.env.People {
+		if p.ID != "" {
+			c.target = p.ID
+		} else {
+			c.name = invited(p.Name, p.Role)
+		}
+	}
 	return nil, nil
 }

@@ -1,6 +1,7 @@
 package manage_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -389,6 +390,38 @@ func TestMemberSeesOwnBudgetOnly(t *testing.T) {
 	}
 	if n := w.OK("GET", "/api/budgets", "").Get("data.#").Int(); n != 3 {
 		t.Errorf("the operator sees %d, want 3", n)
+	}
+}
+
+// Records of invitations and removals say whom they are about: the registry forgets it.
+func TestAuditNamesWhoWasInvitedOrRemoved(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	for _, c := range []struct {
+		method, route, body string
+		of                  rpc.PersonGrant
+		want                string
+	}{
+		{"POST", "/api/invitations", `{"role":"viewer","note":"Ada <ada@example.com>"}`, rpc.PersonGrant{}, "Ada <ada@example.com> (viewer)"},
+		{"POST", "/api/invitations", `{"role":"owner"}`, rpc.PersonGrant{}, "owner"},
+		{"POST", "/api/invitations", `{"person":"` + annID + `"}`, rpc.PersonGrant{}, annID},
+		{"DELETE", "/api/invitations", "", rpc.PersonGrant{Name: "Ada", Role: people.Viewer}, "Ada (viewer)"},
+		{"DELETE", "/api/invitations", "", rpc.PersonGrant{ID: annID}, annID},
+		{"DELETE", "/api/people", "", rpc.PersonGrant{ID: annID, Name: "Ann"}, "Ann"},
+	} {
+		status, a := w.API(c.method, c.route, c.body, func(e *rpc.ManageCall) {
+			if c.method == "DELETE" {
+				e.Route, e.Params, e.People = c.route+"/{id}", []string{cmp.Or(c.of.ID, "0123456789abcdef")}, []rpc.PersonGrant{c.of}
+			}
+		})
+		if status != 200 {
+			t.Fatalf("%s %s: got %d %s", c.method, c.route, status, a.Raw)
+		}
+		a = w.OK("GET", "/api/audit?limit=1", "")
+		target := a.Get("data.0.target").Str
+		if got := cmp.Or(a.Get("names").Map()[target].Str, target); got != c.want {
+			t.Errorf("%s %s %s: got %q, want %q", c.method, c.route, c.body, got, c.want)
+		}
 	}
 }
 

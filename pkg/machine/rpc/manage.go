@@ -34,7 +34,8 @@ type ManageCall struct {
 	RedirectURI string `json:"redirectUri,omitempty"`
 	// IdentityProviders are those of the gateway, for a comparison of their secrets by the operator.
 	IdentityProviders []IdentityProvider `json:"identityProviders,omitempty"`
-	// People are the grants on the machine, for an encrypted export, or the person whose role changes.
+	// People are the grants on the machine, for an encrypted export, or the person whose role changes
+	// or whose invitation is withdrawn: with the note as Name, and an ID if it is a link of a known person.
 	People []PersonGrant `json:"people,omitempty"`
 }
 

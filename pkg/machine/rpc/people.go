@@ -16,7 +16,7 @@ import (
 //	person.export PeopleQuery    200 PeopleGrants
 //	person.import PeopleGrants   200 {}
 //	invite.create InviteCreate   200 Invitation
-//	invite.delete {"machineId","id"} 200 {}
+//	invite.delete {"machineId","id"} 200 Invitation
 
 // PersonSignIn asks for a session of a person: of an Identity with the roles of the rules of its
 // provider, of a personal Token or a Passkey, or of an invitation alone, whose person has the Name and signs

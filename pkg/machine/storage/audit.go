@@ -22,7 +22,7 @@ type Record struct {
 	Actor      string   `json:"actor"` // operator, seed, system, or key:<masked id>
 	Action     string   `json:"action"`
 	Target     string   `json:"target,omitempty"`
-	Name       string   `json:"name,omitempty"` // of a target that was deleted
+	Name       string   `json:"name,omitempty"` // of a target that is deleted or removed
 	Fields     []string `json:"fields,omitempty"`
 	Generation int64    `json:"generation"`
 }
