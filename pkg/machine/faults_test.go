@@ -361,6 +361,7 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 	onRegistry(200, "person.import", `{"machineId":"`+mid+`","people":[{"id":"`+ann.ID()+`","issuer":"https://idp.example","role":"viewer"},
 		{"id":"p_00000000000000000000000000000001","issuer":"https://idp.example","name":"New","role":"none"}]}`)
 	onRegistry(200, "invite.create", `{"digest":"`+by(2)+`","machineId":"`+mid+`","role":"member"}`)
+	onRegistry(200, "invite.show", `{"digest":"`+by(1)+`"}`)
 	onRegistry(200, "invite.delete", `{"machineId":"`+mid+`","id":"`+by(1)[:inviteID]+`"}`)
 	own := `{"person":"` + ownID("c") + `","id":"` + inprocess.Digest(51) + `"}`
 	onRegistry(200, "passkey.begin", own)

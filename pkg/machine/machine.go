@@ -110,6 +110,7 @@ var registryOps = [...]struct {
 	{"person.export", (*Object).personExport},
 	{"person.import", (*Object).personImport},
 	{"invite.create", (*Object).inviteCreate},
+	{"invite.show", (*Object).inviteShow},
 	{"invite.delete", (*Object).inviteDelete},
 	{"passkey.begin", (*Object).passkeyBegin},
 	{"passkey.find", (*Object).passkeyFind},

@@ -128,6 +128,11 @@ func openInvite(t *storage.Tx, digest string) (*inviteRow, error) {
 			return nil, rpc.ErrInvitation()
 		}
 	}
+	if row.Person != "" {
+		if p, err := ownPerson(t, row.Person); err != nil || !p.renewedBy(&row.InviteCreate) {
+			return nil, rpc.ErrInvitation()
+		}
+	}
 	return &row, nil
 }
 
@@ -280,11 +285,8 @@ func (o *Object) personOf(t *storage.Tx, in *rpc.PersonSignIn) (p *personRow, is
 func (o *Object) personOfLink(t *storage.Tx, invite *inviteRow, in *rpc.PersonSignIn) (row personRow, is profile,
 	err error) {
 	if invite.Person != "" {
-		p, err := ownPerson(t, invite.Person)
-		if err != nil || !p.renewedBy(&invite.InviteCreate) {
-			return row, is, rpc.ErrInvitation()
-		}
-		row, is = *p, o.profileOf(p)
+		row, _ = loadPerson(t, invite.Person)
+		is = o.profileOf(&row)
 		dropCredentials(t, &row)
 	} else {
 		row, is.Name = personRow{ID: ownID(cmp.Or(in.NewToken, in.Subject)), Issuer: linkIssuer}, strings.TrimSpace(in.Name)
@@ -497,6 +499,25 @@ func (o *Object) inviteCreate(r *storage.Call) (any, error) {
 	row := inviteRow{in, r.Now + inviteLife}
 	putRegistry(r.Tx, invitePrefix+in.Digest, row)
 	return row.view(), nil
+}
+
+// inviteShow returns what an invitation is for, and leaves it as it is.
+func (o *Object) inviteShow(r *storage.Call) (any, error) {
+	var in struct{ Digest string }
+	json.Unmarshal(r.Body, &in)
+	row, err := openInvite(r.Tx, in.Digest)
+	if err != nil {
+		return nil, err
+	}
+	var m machineRow
+	r.Load(machinePrefix+row.MachineID, &m)
+	out := rpc.InvitationOffer{Machine: cmp.Or(m.Name, row.MachineID), Role: row.Role, Provider: row.Provider,
+		ExpiresAt: row.ExpiresAt}
+	if maker, ok := strings.CutPrefix(row.By, "person:"); ok {
+		p, _ := loadPerson(r.Tx, maker)
+		out.By = o.profileOf(&p).Name
+	}
+	return out, nil
 }
 
 // inviteDelete withdraws an invitation of a machine and returns it.

@@ -3,6 +3,7 @@ package machine
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,15 @@ func (w *world) invite(n int, in rpc.InviteCreate) int {
 	in.Digest, in.MachineID = inprocess.Digest(1000+n), mid
 	status, _ := w.At(rpc.RegistryID, "invite.create", string(storage.Encode(in)))
 	return status
+}
+
+// shown returns what the holder of invitation n sees of it.
+func (w *world) shown(n int) (int, rpc.InvitationOffer) {
+	w.Helper()
+	status, a := w.At(rpc.RegistryID, "invite.show", `{"digest":"`+by(n)+`"}`)
+	var o rpc.InvitationOffer
+	json.Unmarshal([]byte(a.Raw), &o)
+	return status, o
 }
 
 func by(n int) string { return inprocess.Digest(1000 + n) }
@@ -190,6 +200,36 @@ func TestInvitationIsSpentOnce(t *testing.T) {
 	}
 }
 
+// The page of an invitation named neither who invites nor the machine before someone accepted.
+func TestInvitationIsShownWithoutSpendingIt(t *testing.T) {
+	w := newWorld(t)
+	w.signIn(1, rpc.PersonSignIn{Identity: &ann, Roles: people.Grants{mid: {Role: people.Owner}}})
+	w.At(rpc.RegistryID, "put", `{"machineId":"`+mid+`","name":"Team <b>","state":"active"}`)
+	w.invite(1, rpc.InviteCreate{Role: people.Member, By: "person:" + ann.ID(), Note: "for Bob"})
+	want := rpc.InvitationOffer{Machine: "Team <b>", By: "Ann", Role: people.Member, ExpiresAt: w.Clock.Now().UnixMilli() + inviteLife}
+	for range 2 {
+		if status, got := w.shown(1); status != 200 || got != want {
+			t.Fatalf("got %d %+v, want %+v", status, got, want)
+		}
+	}
+	if status, _ := w.signIn(2, rpc.PersonSignIn{Name: "Bob", Invite: by(1), NewToken: inprocess.Digest(50)}); status != 200 {
+		t.Errorf("accepted after it was shown: got %d", status)
+	}
+	w.invite(2, rpc.InviteCreate{Role: people.Member, Provider: true, By: "operator"})
+	if status, got := w.shown(2); status != 200 || got.By != "" || !got.Provider {
+		t.Errorf("by the operator: got %d %+v", status, got)
+	}
+	w.Clock.Add(7 * 24 * time.Hour)
+	var answers []string
+	for n := range 4 { // none, used, over, none
+		status, a := w.At(rpc.RegistryID, "invite.show", `{"digest":"`+by(n)+`"}`)
+		answers = append(answers, fmt.Sprint(status, a.Raw))
+	}
+	if slices.Sort(answers); answers[0] != answers[3] || !strings.HasPrefix(answers[0], "401") {
+		t.Errorf("refusals differ: %q", answers)
+	}
+}
+
 func TestInvitationEnds(t *testing.T) {
 	w := newWorld(t)
 	w.invite(1, rpc.InviteCreate{Role: people.Member})
@@ -331,6 +371,9 @@ func TestOwnerOfOneMachineRenewsNoPersonOfTwo(t *testing.T) {
 		s.Person.Roles.Of(other).Role != people.Owner {
 		t.Fatalf("a second machine: got %d %+v", status, s.Person)
 	}
+	if status, _ := w.shown(3); status != 401 {
+		t.Errorf("it is shown: got %d, want 401", status)
+	}
 	if used, _ := w.signIn(5, rpc.PersonSignIn{Invite: by(3), NewToken: inprocess.Digest(5)}); used != 401 {
 		t.Errorf("a link from before the second machine: got %d, want 401", used)
 	}
@@ -356,6 +399,9 @@ func TestInvitationEndsWithTheRoleOfItsMaker(t *testing.T) {
 		if lose != nil {
 			want = 401
 			lose(w)
+		}
+		if status, _ := w.shown(1); status != want {
+			t.Errorf("%s, shown: got %d, want %d", name, status, want)
 		}
 		if status, _ := w.signIn(2, rpc.PersonSignIn{Invite: by(1), Name: "Ann", NewToken: inprocess.Digest(2)}); status != want {
 			t.Errorf("%s: got %d, want %d", name, status, want)

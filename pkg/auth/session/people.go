@@ -115,13 +115,8 @@ func (s *Sessions) openPerson(ctx context.Context, c *auth.Call, in *rpc.PersonS
 		}
 	}
 	row, err := rpc.Call[rpc.Session](ctx, s.Objects, rpc.RegistryID, "person.signIn", in)
-	if isRefusal(err) {
-		if late := s.Failed(ctx, c.Request); late != nil {
-			return nil, late
-		}
-	}
 	if err != nil {
-		return nil, err
+		return nil, s.refused(ctx, c.Request, err)
 	}
 	v := s.view(t, &row)
 	v.Token = token
@@ -141,6 +136,16 @@ func (s *Sessions) accept(ctx context.Context, c *auth.Call, invite, name string
 	}
 	return s.openPerson(ctx, c,
 		&rpc.PersonSignIn{Invite: rpc.KeyDigest(invite), Name: name, NewToken: rpc.KeyDigest(token)}, token)
+}
+
+// offer returns what an invitation is for, without accepting it. It is refused and limited as accept is.
+func (s *Sessions) offer(ctx context.Context, c *auth.Call, invite string) (*httpmsg.Response, error) {
+	o, err := rpc.Call[rpc.InvitationOffer](ctx, s.Objects, rpc.RegistryID, "invite.show",
+		map[string]string{"digest": rpc.KeyDigest(invite)})
+	if err != nil {
+		return nil, s.refused(ctx, c.Request, err)
+	}
+	return answer(o)
 }
 
 // person returns the call of a person's session to a machine.
@@ -164,16 +169,21 @@ func errNoRole() error {
 	return apierr.New(403, "no_access", "You have no access to this machine. Ask one of its owners.")
 }
 
-// signInBody is the body of POST /api/session: a token, or an invitation with a name.
+// signInBody is the body of POST /api/session: a token, or an invitation with a name. Preview asks what the
+// invitation is for.
 type signInBody struct {
 	Token      string `json:"token"`
 	Invitation string `json:"invitation"`
 	Name       string `json:"name"`
+	Preview    bool   `json:"preview"`
 }
 
 // ofPerson serves the sign-ins of people in Create; it returns false for any other.
 func (s *Sessions) ofPerson(ctx context.Context, c *auth.Call, in *signInBody) (*httpmsg.Response, bool, error) {
 	switch {
+	case in.Preview:
+		resp, err := s.offer(ctx, c, in.Invitation)
+		return resp, true, err
 	case strings.HasPrefix(in.Invitation, InvitePrefix):
 		resp, err := s.accept(ctx, c, in.Invitation, in.Name)
 		return resp, true, err

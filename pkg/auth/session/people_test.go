@@ -75,6 +75,19 @@ func TestInvitationOpensSessionByItself(t *testing.T) {
 	if _, _, status := w.sent(`{"invitation":"` + link + `"}`); status != 400 {
 		t.Errorf("without a name: got %d", status)
 	}
+	offer := func() (o rpc.InvitationOffer, cookie string) {
+		resp, err := w.s.Create(context.Background(), &auth.Call{Request: from("POST", "/api/session",
+			`{"invitation":"`+link+`","preview":true}`), MaxBody: 4096})
+		if err == nil {
+			raw, _ := stream.ReadAll(resp.Body, 1<<16)
+			json.Unmarshal(raw, &o)
+			cookie = resp.Header.Get("set-cookie")
+		}
+		return o, cookie
+	}
+	if o, cookie := offer(); o.Machine != mid || o.Role != people.Viewer || cookie != "" {
+		t.Errorf("before it is accepted: got %+v, cookie %q", o, cookie)
+	}
 	_, v, status := w.sent(`{"invitation":"` + link + `","name":"Bob"}`)
 	if status != 200 || v.PersonName != "Bob" || v.Roles[mid] != people.Viewer || !strings.HasPrefix(v.Token, TokenPrefix) {
 		t.Fatalf("got %d %+v", status, v)
@@ -82,12 +95,14 @@ func TestInvitationOpensSessionByItself(t *testing.T) {
 	if _, again, status := w.sent(`{"token":"` + v.Token + `"}`); status != 200 || again.PersonID != v.PersonID || again.Token != "" {
 		t.Errorf("the token: got %d %+v", status, again)
 	}
-	for _, body := range []string{`{"invitation":"` + link + `","name":"Eve"}`, `{"token":"wp_x"}`, `{"invitation":"wi_","name":"Eve"}`} {
+	for _, body := range []string{`{"invitation":"` + link + `","name":"Eve"}`, `{"token":"wp_x"}`, `{"invitation":"wi_","name":"Eve"}`,
+		`{"invitation":"` + link + `","preview":true}`, `{"invitation":"wi_","preview":true}`} {
 		if _, _, status := w.sent(body); status != 401 {
 			t.Errorf("%s: got %d, want 401", body, status)
 		}
 	}
-	for _, body := range []string{`{}`, `{"token":"a","invitation":"wi_a"}`, `{"name":"Eve"}`} {
+	for _, body := range []string{`{}`, `{"token":"a","invitation":"wi_a"}`, `{"name":"Eve"}`, `{"preview":true}`,
+		`{"token":"a","preview":true}`} {
 		if _, _, status := w.sent(body); status != 400 {
 			t.Errorf("%s: got %d, want 400", body, status)
 		}
@@ -95,12 +110,14 @@ func TestInvitationOpensSessionByItself(t *testing.T) {
 }
 
 func TestGuessedInvitationsAreLimited(t *testing.T) {
-	w := newWorld(t)
-	last := 0
-	for range 12 {
-		_, _, last = w.sent(`{"invitation":"wi_guess","name":"Eve"}`)
-	}
-	if last != 429 {
-		t.Errorf("got %d, want 429", last)
+	for _, rest := range []string{`"name":"Eve"`, `"preview":true`} {
+		w := newWorld(t)
+		last := 0
+		for range 12 {
+			_, _, last = w.sent(`{"invitation":"wi_guess",` + rest + `}`)
+		}
+		if last != 429 {
+			t.Errorf("%s: got %d, want 429", rest, last)
+		}
 	}
 }

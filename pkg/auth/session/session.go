@@ -84,7 +84,8 @@ type View struct {
 //
 //	{"token":"…"} → 200 View, and the cookie; 401; 429 after ten wrong ones from an address
 //
-// The token is the operator's, a manage key, or a one-time code.
+// The token is the operator's, a manage key, or a one-time code. Instead, {"invitation","name"} accepts an
+// invitation, and {"invitation","preview":true} answers with a rpc.InvitationOffer.
 func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	if err := SameOrigin(c.Request); err != nil {
 		return nil, err
@@ -96,7 +97,8 @@ func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 	var in signInBody
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
-	if d.Decode(&in) != nil || d.More() || (in.Token == "") == (in.Invitation == "") {
+	if d.Decode(&in) != nil || d.More() || (in.Token == "") == (in.Invitation == "") ||
+		in.Preview && in.Invitation == "" {
 		return nil, apierr.Invalid("token", "The body must be {token} or {invitation, name}.")
 	}
 	if resp, done, err := s.ofPerson(ctx, c, &in); done {
@@ -110,17 +112,21 @@ func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 		account = k.MachineID
 	}
 	who, err := s.judge(ctx, c.Request, account, in.Token)
-	if isRefusal(err) {
-		// Valid credentials are never limited, so guessing locks out no one
-		// else.
-		if late := s.Failed(ctx, c.Request); late != nil {
-			return nil, late
-		}
-	}
 	if err != nil {
-		return nil, err
+		return nil, s.refused(ctx, c.Request, err)
 	}
 	return s.open(ctx, c, account, who)
+}
+
+// refused returns what a failed sign-in is answered with, and counts one that is refused. Valid credentials are
+// never limited, so guessing locks out no one else.
+func (s *Sessions) refused(ctx context.Context, r *httpmsg.Request, err error) error {
+	if isRefusal(err) {
+		if late := s.Failed(ctx, r); late != nil {
+			return late
+		}
+	}
+	return err
 }
 
 // Failed counts a failed sign-in. It returns an error if the address has had too many.
@@ -303,7 +309,7 @@ func respond(v View, err error) (*httpmsg.Response, error) {
 	return answer(v)
 }
 
-func answer(v View) (*httpmsg.Response, error) {
+func answer(v any) (*httpmsg.Response, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 //	person.export PeopleQuery    200 PeopleGrants
 //	person.import PeopleGrants   200 {}
 //	invite.create InviteCreate   200 Invitation
+//	invite.show   {"digest"}     200 InvitationOffer; 401 no such invitation
 //	invite.delete {"machineId","id"} 200 Invitation
 
 // PersonSignIn asks for a session of a person: of an Identity with the roles of the rules of its
@@ -107,6 +108,16 @@ type Invitation struct {
 	Person    string           `json:"person,omitempty"`
 	Provider  bool             `json:"provider,omitempty"`
 	ExpiresAt int64            `json:"expiresAt"`
+}
+
+// InvitationOffer is an invitation as the holder of its secret sees it. The Role is "" of a link for someone who is
+// to sign in again.
+type InvitationOffer struct {
+	Machine   string      `json:"machine"`      // its name, or the id
+	By        string      `json:"by,omitempty"` // the name of the person who made it
+	Role      people.Role `json:"role,omitempty"`
+	Provider  bool        `json:"provider,omitempty"`
+	ExpiresAt int64       `json:"expiresAt"`
 }
 
 // PeopleList is the answer to a PeopleQuery.

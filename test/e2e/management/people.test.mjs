@@ -67,8 +67,11 @@ const embed = (key) =>
 
 test("an invitation opens one session, however many ask at once", async () => {
   const invitation = await invited({ role: "viewer" });
+  const { status, session: offer } = await enter({ invitation, preview: true });
+  assert.deepEqual([status, offer.machine, offer.role], [200, machineId, "viewer"], "it can be read before");
   const all = await Promise.all([1, 2, 3, 4].map((n) => enter({ invitation, name: `Ann ${n}` })));
   assert.deepEqual(all.map((p) => p.status).sort(), [200, 401, 401, 401]);
+  assert.equal((await enter({ invitation, preview: true })).status, 401);
   const [ann] = all.filter((p) => p.status === 200);
   assert.deepEqual(ann.session.roles, { [machineId]: "viewer" });
   assert.match(ann.session.token, /^wp_/);
