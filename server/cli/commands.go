@@ -1,5 +1,7 @@
 package cli
 
+import "slices"
+
 // commands returns the commands in the order of the help.
 func commands() []group {
 	return []group{
@@ -69,7 +71,8 @@ func commands() []group {
 		{"requests", "request", "list the latest requests; -f follows them", []op{
 			{use: "ls", short: "list the latest ones; -f follows them", call: "GET /api/requests", columns: requestColumns,
 				fields: requestFields, run: (*app).requests},
-			{use: "show ID", short: "show a request with its attempts", call: "GET /api/requests/{}"},
+			{use: "show [ID]", short: "show a request with its attempts; without ID the latest, or that of flags", call: "GET /api/requests/{}",
+				fields: slices.Concat(requestFields[1:2], requestFields[3:len(requestFields)-1]), run: (*app).showRequest},
 		}},
 		{"captures", "capture", "list, show and delete stored prompts and answers", []op{
 			{use: "ls", short: "list captures", call: "GET /api/captures", columns: captureColumns, run: (*app).listNamed},

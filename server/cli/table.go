@@ -195,13 +195,20 @@ func sum(list []int) (n int) {
 	return n
 }
 
+// width returns the width of the terminal, 0 without one.
+func (a *app) width() int {
+	f, ok := a.terminal(a.Stdout)
+	if !ok {
+		return 0
+	}
+	width, _, _ := term.GetSize(int(f.Fd()))
+	return width
+}
+
 // render returns the lines of a table, those of the titles on demand.
 func (a *app) render(t table, titles bool) []byte {
-	width, colored := 0, false
-	if f, ok := a.terminal(a.Stdout); ok {
-		width, _, _ = term.GetSize(int(f.Fd()))
-		colored = a.variable("NO_COLOR") == "" && a.variable("TERM") != "dumb"
-	}
+	width := a.width()
+	colored := width > 0 && a.variable("NO_COLOR") == "" && a.variable("TERM") != "dumb"
 	if width > 0 {
 		t = t.narrowed(width)
 	}
