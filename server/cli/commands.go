@@ -144,7 +144,7 @@ const (
 	planText     = "FILE is weir.yaml by default, and - is the standard input. Sections that the file does not\nhave are left alone, and fields that an entry does not name keep their values."
 	importText   = "Nothing is changed yet: review the file, then run weir plan and weir apply. A report on the\nstandard error says what was taken, what weir does in another way and what it cannot do. The\nfile has no secrets: it names the variables that they are read from."
 	channelsText = "FILE has the rows of the table channels, as sqlite3 -json one-api.db 'select * from channels'\nprints them, or the answer of GET /api/channel/.\n\n" + importText
-	accountText  = "The API key is read from the terminal without echo, or from the standard input, unless a\nflag refers to it: --api-key env:OPENAI_API_KEY or --api-key file:key.txt. weir accounts\nproviders lists the providers. A server of your own is openai-compatible or\nanthropic-compatible, with --base-url; its key, if it wants one, is given by --api-key only,\nas in --api-key - for the standard input."
+	accountText  = "The API key is read from the terminal without echo, or from the standard input, unless a\nflag refers to it: --api-key env:OPENAI_API_KEY or --api-key file:key.txt. weir accounts\nproviders lists the providers. A server of your own is openai-compatible or\nanthropic-compatible, with --base-url; its key, if it wants one, is given by --api-key only,\nas in --api-key - for the standard input.\nThe account is tested once it is stored, by one short call, and stays if that fails."
 )
 
 var idpFields = []field{
@@ -176,7 +176,7 @@ var accountOps = []op{
 	{use: "ls", short: "list accounts", call: "GET /api/providers", columns: accountColumns},
 	{use: "show ACCOUNT", short: "show an account", call: "GET /api/providers/{id}"},
 	{use: "add PROVIDER", short: "connect an account", long: accountText, call: "POST /api/providers", args: []string{"provider"},
-		fields: append(accountFields, credentials...), run: (*app).addAccount},
+		fields: slices.Concat(accountFields, credentials, []field{{"no-test", "", toggle, "store it without a test", nil}}), run: (*app).addAccount},
 	{use: "sign-in PROVIDER", short: "connect an account by signing in at the provider with a code", call: "POST /api/oauth/{}/device",
 		fields: accountFields[:1], run: (*app).signIn},
 	{use: "set ACCOUNT", short: "change the fields that flags name; the value none removes one", call: "PUT /api/providers/{id}", fields: accountFields},

@@ -242,7 +242,7 @@ func TestMistakesOfTheFileAreNamed(t *testing.T) {
 	if code, _, failed := w.run("", "plan"); code != 1 || !strings.Contains(failed, "there is no weir.yaml in this folder; weir pull weir.yaml writes one") {
 		t.Errorf("without a file: exit %d, %s", code, failed)
 	}
-	if code, out, failed := w.run("sk-named", "accounts", "add", "openai", "--name", "named"); code != 0 {
+	if code, out, failed := w.run("sk-named", "accounts", "add", "openai", "--name", "named", "--no-test"); code != 0 {
 		t.Fatal(out, failed)
 	}
 	if code, _, failed := w.run("accounts: [{name: named, provider: opnai}]\n", "plan", "-"); code != 1 || !strings.Contains(failed, "its provider is openai and cannot become opnai") {
@@ -261,7 +261,7 @@ func TestMistakesOfTheFileAreNamed(t *testing.T) {
 func TestPulledFileOfUnnamedAccountsHasNothingToPlan(t *testing.T) {
 	w := newWorld(t)
 	for range 2 {
-		if code, out, failed := w.run("sk-unnamed-0123456789", "accounts", "add", "openai"); code != 0 {
+		if code, out, failed := w.run("sk-unnamed-0123456789", "accounts", "add", "openai", "--no-test"); code != 0 {
 			t.Fatal(out, failed)
 		}
 	}

@@ -215,16 +215,69 @@ func (a *app) addAccount(ctx context.Context, in *input) error {
 	if err != nil {
 		return err
 	}
-	return a.show(v, func() error {
+	name := clean(cmp.Or(v.Get("name").String(), v.Get("id").String()))
+	err = a.show(v, func() error {
 		err := a.stored(in.said(v), v)
-		name := ShellWord(clean(cmp.Or(v.Get("name").String(), v.Get("id").String())))
-		fmt.Fprintf(a.Stderr, "Try it: weir accounts test %s\n", name)
 		if strings.HasSuffix(in.args[0], "-compatible") && !given {
 			fmt.Fprintf(a.Stderr, "It has no API key, so weir models does not list its models; weir accounts models %[1]s does.\n"+
-				"To list them, give it a key, any text if the server wants none: weir accounts rotate %[1]s\n", name)
+				"To list them, give it a key, any text if the server wants none: weir accounts rotate %[1]s\n", ShellWord(name))
 		}
 		return err
 	})
+	if err != nil || in.values["no-test"] != "" {
+		return err
+	}
+	return a.tryAccount(ctx, in, v, name)
+}
+
+// tryAccount tests an account that was added. One that does not work stays.
+func (a *app) tryAccount(ctx context.Context, in *input, account gjson.Result, name string) error {
+	untested := func(err error) error {
+		fmt.Fprintf(a.Stderr, "It is not tested: %v. To test it: weir accounts test %s\n", err, ShellWord(name))
+		return nil
+	}
+	if err := in.client.needServer(ctx); err != nil {
+		return untested(err)
+	}
+	v, err := in.client.call(ctx, "POST", "/api/providers/"+url.PathEscape(account.Get("id").String())+"/test", nil)
+	if err != nil { // too many tests
+		return untested(err)
+	}
+	if v.Get("error").String() == "unsupported" {
+		return untested(errors.New(strings.TrimSuffix(v.Get("message").String(), ".")))
+	}
+	if !a.json {
+		a.printTest(v)
+	}
+	if !v.Get("ok").Bool() {
+		return fmt.Errorf("the account is stored, and does not work; %s", remedy(v, account, name))
+	}
+	if d := provider.Lookup(account.Get("provider").String()); d != nil && slices.Contains(d.Kinds, catalog.LLM) {
+		fmt.Fprintf(a.Stderr, "Ask a model: weir call %s Hello\n", ShellWord(clean(cmp.Or(v.Get("model").String(), "MODEL"))))
+	}
+	return nil
+}
+
+// printTest prints the result of a test of an account.
+func (a *app) printTest(v gjson.Result) {
+	if v.Get("ok").Bool() {
+		fmt.Fprintf(a.Stdout, "ok, %s %s\n", clean(v.Get("model").String()), seconds(a, v.Get("latencyMs")).text)
+	} else {
+		fmt.Fprintf(a.Stdout, "%s (%s)\n", clean(v.Get("message").String()), clean(v.Get("error").String()))
+	}
+}
+
+// remedy returns what to do with an account whose test has failed.
+func remedy(test, account gjson.Result, name string) string {
+	switch test.Get("error").String() {
+	case "unauthorized", "no_credentials":
+		return "weir accounts rotate " + ShellWord(name) + " replaces its credential"
+	case "connection_failed", "timeout", "not_found", "invalid_answer":
+		if account.Get("providerSpecificData.baseUrl").String() != "" {
+			return "weir accounts set " + ShellWord(name) + " --base-url URL changes its address"
+		}
+	}
+	return "weir accounts test " + ShellWord(name) + " tests it again"
 }
 
 // rotateAccount replaces a credential.
@@ -253,16 +306,10 @@ func (a *app) test(ctx context.Context, in *input) error {
 	if err != nil {
 		return err
 	}
-	err = a.show(v, func() error {
-		if v.Get("ok").Bool() {
-			fmt.Fprintf(a.Stdout, "ok, %s %s\n", clean(v.Get("model").String()), seconds(a, v.Get("latencyMs")).text)
-		} else {
-			fmt.Fprintf(a.Stdout, "%s (%s)\n", clean(v.Get("message").String()), clean(v.Get("error").String()))
-		}
-		return nil
-	})
+	err = a.show(v, func() error { a.printTest(v); return nil })
 	if err == nil && !v.Get("ok").Bool() {
-		err = errors.New("the account does not work")
+		account, _ := in.client.call(ctx, "GET", strings.TrimSuffix(in.path, "/test"), nil) // whose address is of use
+		err = fmt.Errorf("the account does not work; %s", remedy(v, account, in.args[0]))
 	}
 	return err
 }

@@ -12,7 +12,7 @@ import (
 
 func TestStatusAtAGlance(t *testing.T) {
 	w := newWorld(t)
-	w.ok("accounts", "add", "openai-compatible", "--name", "local", "--base-url", w.upstream.URL+"/v1", "--prefix", "local", "--api-key", "env:API_KEY")
+	w.ok("accounts", "add", "openai-compatible", "--name", "local", "--base-url", w.upstream.URL+"/v1", "--prefix", "local", "--api-key", "env:API_KEY", "--no-test")
 	w.ok("keys", "add", "laptop")
 	code, out, failed := w.run("", "status")
 	for _, want := range []string{
@@ -62,7 +62,7 @@ func TestDoctorNamesAnAccountWithoutAName(t *testing.T) {
 	w := newWorld(t)
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	w.ok("accounts", "add", "openai-compatible", "--base-url", gone.URL+"/v1", "--prefix", "gone", "--api-key", "env:API_KEY")
+	w.ok("accounts", "add", "openai-compatible", "--base-url", gone.URL+"/v1", "--prefix", "gone", "--api-key", "env:API_KEY", "--no-test")
 	w.run("", "accounts", "test", "gone")
 	id := regexp.MustCompile(`"id":"([a-z0-9]{20})"`).FindStringSubmatch(w.ok("accounts", "--json"))[1]
 	if code, _, failed := w.run(`{"name":""}`, "api", "PUT", "/api/providers/"+id, "--body", "-"); code != 0 {
@@ -90,6 +90,33 @@ func TestStatusOfAStoppedServer(t *testing.T) {
 	}
 }
 
+// An account is tested once it is added, as the dashboard does. One that does not work stays.
+func TestAddedAccountIsTested(t *testing.T) {
+	w := newWorld(t)
+	add := func(name, base string, more ...string) []string {
+		return append([]string{"accounts", "add", "openai-compatible", "--name", name, "--base-url", base, "--prefix", name, "--api-key", "env:API_KEY"}, more...)
+	}
+	for _, tt := range []struct {
+		args        []string
+		code        int
+		out, failed string
+	}{
+		{add("local", w.upstream.URL+"/v1"), 0, `^ok, local/echo \d\.\d\ds\n$`, `The account local \(\w+\) is stored\.\nAsk a model: weir call local/echo Hello\n$`},
+		{add("strict", w.upstream.URL+"/strict/v1"), 1, `^The provider refused the API key \(status 401\)\. \(unauthorized\)\n$`,
+			`is stored\.\nweir: the account is stored, and does not work; weir accounts rotate strict replaces its credential\n$`},
+		{add("lost", "http://127.0.0.1:1/v1"), 1, `connection_failed`, `weir accounts set lost --base-url URL changes its address\n$`},
+		{add("json", w.upstream.URL+"/strict/v1", "--json"), 1, `^\{[^\n]*"name":"json"[^\n]*\}\n$`, `^weir: the account is stored, and does not work`},
+		{add("untested", w.upstream.URL+"/strict/v1", "--no-test"), 0, `^$`, `is stored\.\n$`},
+		{[]string{"accounts", "test", "strict"}, 1, `unauthorized`, `^weir: the account does not work; weir accounts rotate strict replaces its credential\n$`},
+		{[]string{"accounts"}, 0, `local[^$]*strict[^$]*lost[^$]*json[^$]*untested`, ``},
+	} {
+		code, out, failed := w.remote("", tt.args...)
+		if code != tt.code || !regexp.MustCompile(tt.out).MatchString(strings.ReplaceAll(out, "$", "")) || !regexp.MustCompile(tt.failed).MatchString(failed) {
+			t.Errorf("%v: exit %d\n%s%s", tt.args, code, out, failed)
+		}
+	}
+}
+
 // The command would call the provider itself, with the settings of the shell in place of those of
 // the server, and store what it finds.
 func TestStoppedServerCallsNoProvider(t *testing.T) {
@@ -101,8 +128,9 @@ func TestStoppedServerCallsNoProvider(t *testing.T) {
 		t.Fatal(text)
 	}
 	if code, _, text := w.run("", "accounts", "add", "openai-compatible", "--base-url", w.upstream.URL+"/v1",
-		"--prefix", "local", "--name", "Local", "--api-key", "env:API_KEY"); code != 0 {
-		t.Fatal(text)
+		"--prefix", "local", "--name", "Local", "--api-key", "env:API_KEY"); code != 0 || !strings.HasSuffix(text,
+		"It is not tested: no server runs to call providers; weir serve starts it. To test it: weir accounts test Local\n") {
+		t.Fatalf("exit %d, %s", code, text)
 	}
 	for _, args := range [][]string{{"call", "local/echo", "Hello"}, {"accounts", "test", "Local"}} {
 		if code, out, failed := w.run("", args...); code != 1 || out != "" || failed != "weir: no server runs to call providers; weir serve starts it\n" {

@@ -130,7 +130,7 @@ func TestPromptsDoNotEchoSecrets(t *testing.T) {
 	if code := x.end(); code != 0 || strings.Contains(x.screen.String(), token) {
 		t.Errorf("exit %d, %s", code, x.screen.String())
 	}
-	x = w.inTerminal(80, nil, "accounts", "add", "openai", "--name", "main")
+	x = w.inTerminal(80, nil, "accounts", "add", "openai", "--name", "main", "--no-test")
 	x.until("API key of OpenAI: ")
 	x.enter("sk-typed-secret\n")
 	x.until("The account main")
