@@ -141,7 +141,7 @@ export default function People({ machine, session }: PageProps) {
             )}
             {invitations.length > 0 && (
               <Section title="Open invitations">
-                <Table label="Open invitations" stacked>
+                <Table label="Invitations" stacked>
                   <thead>
                     <tr>
                       <th>For</th>
