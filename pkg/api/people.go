@@ -121,11 +121,7 @@ func (h *People) Invite(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 	if err != nil {
 		return nil, err
 	}
-	origin := cmp.Or(h.PublicURL, c.Origin)
-	link := origin + "/#/invitation/" + secret
-	if in.Person != "" {
-		link += "?renews=1" // the page asks for no name
-	}
+	link := cmp.Or(h.PublicURL, c.Origin) + "/#/invitation/" + secret
 	resp := answer(201, rpc.JSON(struct {
 		rpc.Invitation
 		Link string `json:"link"`

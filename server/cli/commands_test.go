@@ -158,7 +158,7 @@ var steps = []step{
 	{line: "people invite Bob --role viewer", want: "/#/invitation/wi_"},
 	{line: "people invitations", want: "Bob"},
 	{line: "people withdraw INVITATION", want: " is withdrawn."},
-	{line: "people link ADA", want: "?renews=1"},
+	{line: "people link ADA", want: "/#/invitation/wi_"},
 	{line: "people", want: "Ada"},
 	{line: "people ls", want: "$20.00"},
 	{line: "people set Ada --role member --budget 10/day --models local/*", want: " is changed."},

@@ -97,9 +97,9 @@ test("an invited member connects a tool, calls a model and is removed", async (t
   await page.getByText("Your session has ended. Sign in again.").waitFor();
 
   const again = await open(t, b, { as: null, at: `#/${link}`, failures: ["POST /api/session 401"] });
-  await again.getByLabel("Your name").fill("Eve");
-  await again.getByRole("button", { name: "Accept invitation" }).click();
+  await again.getByRole("heading", { name: "This link no longer works" }).waitFor();
   await again.getByText("This invitation was used, has expired or was withdrawn.").waitFor();
+  assert.equal(await again.getByLabel("Your name").count(), 0, "nothing is asked for");
   await looks(again, "people-used-link");
 });
 
@@ -135,9 +135,21 @@ test("a viewer sees the pages without what changes them, and an owner the people
   await answered(owner, "POST", () => owner.getByRole("button", { name: "New link for Vera" }).click());
   const link = (await owner.getByRole("region", { name: "Link" }).innerText()).split("/#/")[1];
   const renewed = await open(t, b, { as: null, at: `#/${link}` });
+  await renewed.getByText("This link signs you in to the machine “Team”.").waitFor();
   assert.equal(await renewed.getByLabel("Your name").count(), 0);
   await renewed.getByRole("button", { name: "Sign in" }).click();
   await renewed.getByRole("heading", { name: "Welcome, Vera" }).waitFor();
+
+  await owner.getByRole("button", { name: "Done" }).click();
+  await owner.getByRole("button", { name: "Invite" }).click();
+  await owner.getByLabel("Role").selectOption("editor");
+  await answered(owner, "POST", () => owner.getByRole("button", { name: "Create link" }).click());
+  const sent = (await owner.getByRole("region", { name: "Link" }).innerText()).split("/#/")[1];
+  const invitee = await open(t, b, { as: null, at: `#/${sent}` });
+  await invitee.getByRole("heading", { name: "Olga invites you to the machine “Team” as an editor" }).waitFor();
+  await invitee.getByText("You can change everything except people").waitFor();
+  await invitee.getByText("The link works once, until").waitFor();
+  await looks(invitee, "people-invitation");
 });
 
 test("an invitation is accepted with a provider, and an owner ends the sessions", async (t) => {
@@ -160,12 +172,21 @@ test("an invitation is accepted with a provider, and an owner ends the sessions"
   });
   const accept = page.getByRole("button", { name: "Accept with Acme <b>" });
   await accept.waitFor();
+  await page.getByRole("heading", { name: "You are invited to the machine “Team” as a member" }).waitFor();
   await looks(page, "people-invitation-provider");
+  const strict = await open(t, b, { as: null, at: `#/${await invited({ role: "member", signIn: "provider" })}` });
+  await strict.getByRole("button", { name: "Accept with Acme <b>" }).waitFor();
+  assert.equal(await strict.getByLabel("Your name").count(), 0, "a name is not enough");
   await accept.click();
   await page.getByRole("heading", { name: "Connect a tool" }).waitFor();
   await page.getByText("Signed in as Nora (member)").waitFor();
   await settled(page);
-  assert.deepEqual((await api("GET", "/people")).invitations, [], "the link was used");
+  const left = (await api("GET", "/people")).invitations;
+  assert.deepEqual(
+    left.map((i) => i.provider),
+    [true],
+    "the link was used, and one was only opened",
+  );
 
   const owner = await open(t, b, { at: `#/m/${machineId}/people` });
   const row = owner.getByRole("row", { name: /Nora Member/ });

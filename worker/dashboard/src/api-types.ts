@@ -79,6 +79,19 @@ export interface InvitationRow {
   link?: string;
 }
 
+// InvitationOffer is what POST /api/session {invitation, preview} answers.
+export interface InvitationOffer {
+  /** its name, or the id */
+  machine: string;
+  /** the name of the person who made it */
+  by?: string;
+  /** none for someone who is to sign in again */
+  role?: Role;
+  /** a sign-in by an identity provider is required */
+  provider?: boolean;
+  expiresAt: number;
+}
+
 // PeopleList is the body of GET /api/people.
 export interface PeopleList extends List<PersonRow> {
   invitations: InvitationRow[];

@@ -80,7 +80,7 @@ export function App() {
       <Lazy
         load={invitedPage}
         what="the invitation"
-        props={{ of: invitation, session, onSession: setSession, onDone: () => setInvitation(null) }}
+        props={{ secret: invitation, session, onSession: setSession, onDone: () => setInvitation("") }}
       />
     );
   if (!session.signedIn)

@@ -1,62 +1,59 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { accept, byPasskey, providers, signInAt } from "./api";
-import type { Session } from "./api-types";
+import { accept, ApiError, byPasskey, errorText, providers, raw, signInAt } from "./api";
+import type { InvitationOffer, Session } from "./api-types";
 import { Code } from "./code";
 import { Text } from "./forms";
 import { useAction, useLoad } from "./hooks";
+import { Load } from "./layout";
 import { homeOf } from "./pages";
-import { go, type Invitation, to } from "./route";
+import { roleCan } from "./rolecan";
+import { go, to } from "./route";
+import { Time } from "./time";
 import { Button, ErrorBox, Field, Notice } from "./ui";
 
-// Invited accepts an invitation: by a passkey, by an identity provider, or by a name alone. Then it
-// shows the personal token of the next sign-ins.
+// offerOf returns what an invitation is for, or why it can no longer be accepted.
+async function offerOf(invitation: string): Promise<InvitationOffer | string> {
+  try {
+    return await (await raw("POST", "/api/session", { invitation, preview: true })).json();
+  } catch (e) {
+    if (e instanceof ApiError && e.status === 401) return errorText(e);
+    throw e;
+  }
+}
+
+// Invited says what an invitation is for, and accepts it: by a passkey, by an identity provider, or by a name
+// alone. Then it shows the personal token of the next sign-ins.
 export default function Invited({
-  of,
+  secret,
   session,
   onSession,
   onDone,
 }: {
-  of: Invitation;
+  secret: string;
   session: Session;
   onSession: (s: Session) => void;
   onDone: () => void;
 }) {
-  const [name, setName] = useState("");
   const [token, setToken] = useState("");
-  const act = useAction();
-  const offered = useLoad(providers, []).data ?? [];
+  const loaded = useLoad(async () => {
+    const [offer, ways] = await Promise.all([offerOf(secret), providers()]);
+    return { offer, ways };
+  }, [secret]);
   const head = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = "Invitation · weir";
     head.current?.focus();
-  }, [token]);
-  const passkeys = offered.some((p) => p.id === byPasskey);
-  const acceptByName = () =>
-    act.run(async () => {
-      const s = await accept(of.secret, name.trim());
-      setToken(s.token ?? "");
-      onSession({ ...s, token: undefined });
-    });
-  const acceptBy = (way: (m: typeof import("./passkey")) => Promise<Session>) =>
-    act.run(async () => {
-      const s = await way(await import("./passkey"));
-      onSession(s);
-      leave(s);
-    });
-  const submit = (e: Event) => {
-    e.preventDefault();
-    void (passkeys ? acceptBy((m) => m.acceptByPasskey(of.secret, name.trim())) : acceptByName());
-  };
-  const signInBy = (id: string) =>
-    id === byPasskey
-      ? acceptBy((m) => m.signInByPasskey(of.secret))
-      : act.run(async () => location.assign(await signInAt(id, of.secret)));
+  }, [token, loaded.data]);
   const leave = (s: Session) => {
     const [machineId] = Object.keys(s.roles ?? {});
     go(machineId && machineId !== "*" ? to(machineId, homeOf(s.roles?.[machineId])) : "#/machines");
     onDone();
   };
-  const named = of.renews || !!name.trim();
+  const accepted = (s: Session) => {
+    onSession({ ...s, token: undefined });
+    if (s.token) setToken(s.token);
+    else leave(s);
+  };
   if (token)
     return (
       <main class="alone">
@@ -76,28 +73,98 @@ export default function Invited({
         </div>
       </main>
     );
+  const offer = loaded.data?.offer;
   return (
     <main class="alone">
       <div class="card signin">
         <img src="/assets/icon.svg" alt="" width="44" height="44" />
         <h1 tabIndex={-1} ref={head}>
-          {of.renews ? "Sign in to weir again" : "You are invited to weir"}
+          {!offer ? (
+            "Invitation to weir"
+          ) : typeof offer === "string" ? (
+            "This link no longer works"
+          ) : offer.role ? (
+            <>
+              {offer.by && <bdi>{offer.by}</bdi>} {offer.by ? "invites you" : "You are invited"} to the machine “
+              <bdi>{offer.machine}</bdi>” as {/^[eo]/.test(offer.role) ? "an" : "a"} {offer.role}
+            </>
+          ) : (
+            "Sign in to weir again"
+          )}
         </h1>
-        <p class="muted">weir is a gateway to AI providers. This link works once.</p>
-        {session.signedIn && (
-          <Notice kind="warn">
-            You are signed in in this browser. Accepting ends that session and starts another.
-          </Notice>
-        )}
+        <Load of={loaded} what="the invitation">
+          {({ offer, ways }) =>
+            typeof offer === "string" ? (
+              <p>{offer}</p>
+            ) : (
+              <Offer of={offer} secret={secret} session={session} ways={ways} onAccepted={accepted} />
+            )
+          }
+        </Load>
+        <Button kind="link" onClick={onDone}>
+          {typeof offer === "string" ? "Open the dashboard" : "Not now"}
+        </Button>
+      </div>
+    </main>
+  );
+}
+
+// Offer says more of an invitation, with the ways to accept it.
+function Offer({
+  of,
+  secret,
+  session,
+  ways,
+  onAccepted,
+}: {
+  of: InvitationOffer;
+  secret: string;
+  session: Session;
+  ways: { id: string; name: string }[];
+  onAccepted: (s: Session) => void;
+}) {
+  const [name, setName] = useState("");
+  const act = useAction();
+  const passkeys = ways.some((p) => p.id === byPasskey);
+  const named = !of.role || !!name.trim();
+  const acceptByName = () => act.run(async () => onAccepted(await accept(secret, name.trim())));
+  const acceptBy = (way: (m: typeof import("./passkey")) => Promise<Session>) =>
+    act.run(async () => onAccepted(await way(await import("./passkey"))));
+  const submit = (e: Event) => {
+    e.preventDefault();
+    void (passkeys ? acceptBy((m) => m.acceptByPasskey(secret, name.trim())) : acceptByName());
+  };
+  const signInBy = (id: string) =>
+    id === byPasskey
+      ? acceptBy((m) => m.signInByPasskey(secret))
+      : act.run(async () => location.assign(await signInAt(id, secret)));
+  const others = of.role ? ways.filter((p) => !of.provider || p.id !== byPasskey) : [];
+  return (
+    <>
+      {of.role ? (
+        <p>You can {roleCan[of.role]}.</p>
+      ) : (
+        <p>
+          This link signs you in to the machine “<bdi>{of.machine}</bdi>”.
+        </p>
+      )}
+      <p class="muted">
+        weir is a gateway to AI providers, and a machine a workspace with its own accounts, keys and usage. The link
+        works once, until <Time at={of.expiresAt} />.
+      </p>
+      {session.signedIn && (
+        <Notice kind="warn">You are signed in in this browser. Accepting ends that session and starts another.</Notice>
+      )}
+      {act.error && <ErrorBox>{act.error}</ErrorBox>}
+      {!of.provider && (
         <form onSubmit={submit}>
-          {!of.renews && (
+          {of.role && (
             <Field label="Your name" hint="Shown to the owners of the machine.">
               <Text required max={100} value={name} onText={setName} />
             </Field>
           )}
-          {act.error && <ErrorBox>{act.error}</ErrorBox>}
           <Button kind="main" type="submit" busy={act.busy} disabled={!named}>
-            {passkeys ? "Create a passkey" : of.renews ? "Sign in" : "Accept invitation"}
+            {passkeys ? "Create a passkey" : of.role ? "Accept invitation" : "Sign in"}
           </Button>
           {passkeys && (
             <p class="muted small">
@@ -105,21 +172,20 @@ export default function Invited({
             </p>
           )}
         </form>
-        {passkeys && (
-          <Button busy={act.busy} disabled={!named} onClick={() => void acceptByName()}>
-            Continue with a token
-          </Button>
-        )}
-        {!of.renews &&
-          offered.map((p) => (
-            <Button key={p.id} busy={act.busy} onClick={() => void signInBy(p.id)}>
-              Accept with {p.id === byPasskey ? "an existing passkey" : p.name}
-            </Button>
-          ))}
-        <Button kind="link" onClick={onDone}>
-          Not now
+      )}
+      {!of.provider && passkeys && (
+        <Button busy={act.busy} disabled={!named} onClick={() => void acceptByName()}>
+          Continue with a token
         </Button>
-      </div>
-    </main>
+      )}
+      {of.provider && others.length === 0 && (
+        <ErrorBox>It needs an identity provider, and this gateway has none. Ask for another link.</ErrorBox>
+      )}
+      {others.map((p) => (
+        <Button key={p.id} busy={act.busy} onClick={() => void signInBy(p.id)}>
+          Accept with <bdi>{p.id === byPasskey ? "an existing passkey" : p.name}</bdi>
+        </Button>
+      ))}
+    </>
   );
 }

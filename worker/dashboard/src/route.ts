@@ -45,18 +45,8 @@ function takeSecret(name: string): string {
 // takeSignInCode returns the one-time code of a sign-in link.
 export const takeSignInCode = () => takeSecret("sign-in");
 
-// takeInvitation returns the invitation of a link; renews reports whether it is for someone
-// who is known, and only needs another sign-in token.
-export function takeInvitation(): Invitation | null {
-  const renews = filters().get("renews") === "1";
-  const secret = takeSecret("invitation");
-  return secret ? { secret, renews } : null;
-}
-
-export interface Invitation {
-  secret: string;
-  renews: boolean;
-}
+// takeInvitation returns the secret of an invitation's link.
+export const takeInvitation = () => takeSecret("invitation");
 
 const leftAt = "weir.left";
 

@@ -6,19 +6,12 @@ import { useDraft } from "../../draft";
 import { losing } from "../../dialog";
 import { ModelNames, Text } from "../../forms";
 import { useAction } from "../../hooks";
+import { roleCan } from "../../rolecan";
 import { type Role, roleNames } from "../../roles";
 import { Time } from "../../time";
 import { Button, Field, Notice, Options } from "../../ui";
 import { windowNames } from "../budgets/windows";
 import type { Machine } from "../../api";
-
-// roleHints say what the roles may do.
-const roleHints: Record<Role, string> = {
-  member: "Can create keys within the limits below, and sees only their usage.",
-  viewer: "Can see everything except stored prompts and answers, and people.",
-  editor: "Can change everything except people, stored prompts and answers, exports and notifications.",
-  owner: "Full access to this machine.",
-};
 
 // numbers are those of a template: their field, label, hint and largest value.
 const numbers = [
@@ -70,7 +63,7 @@ function bodyOf(f: Form) {
 function Fields({ form, put }: { form: Form; put: (part: Partial<Form>) => void }) {
   return (
     <>
-      <Field label="Role" hint={roleHints[form.role]}>
+      <Field label="Role" hint={`Can ${roleCan[form.role]}.`}>
         <select value={form.role} onChange={(e) => put({ role: e.currentTarget.value as Role })}>
           <Options of={Object.entries(roleNames)} />
         </select>
