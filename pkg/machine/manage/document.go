@@ -26,7 +26,7 @@ const (
 
 // document is a whole configuration as it was sent: a seed, or an import.
 type document struct {
-	conns    []connInput
+	conns    []*connInput
 	keys     []store.Key
 	combos   []storage.Combo
 	customs  []store.CustomModel
@@ -96,7 +96,7 @@ func (o *Manager) readDocument(machineID string, raw []byte) (*document, *apierr
 		if provider.Lookup(got.row.Provider) == nil && c.Err == nil {
 			d.notes = append(d.notes, at+".provider is not a known provider")
 		}
-		d.conns = append(d.conns, got)
+		d.conns = append(d.conns, &got)
 		in.Err = c.Err
 	})
 	digests := map[string]bool{}

@@ -407,8 +407,9 @@ func notBackup(message string) error {
 // putDocument stores an imported document, and returns the ids of the keys that
 // are new.
 func (c *change) putDocument(doc *document, keys []store.Key) (made []string, err error) {
+	nameConnections(c.Tx, doc.conns...)
 	for i := range doc.conns {
-		got := &doc.conns[i]
+		got := doc.conns[i]
 		got.row.Seeded = false
 		var had storage.Connection
 		if c.Load(storage.ConnectionPrefix+got.row.ID, &had) {

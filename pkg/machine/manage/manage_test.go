@@ -330,6 +330,21 @@ func TestRowsWithoutNamesGetFreeOnes(t *testing.T) {
 			t.Errorf("%s: got the name %q, want %q", tt.body, got, tt.want)
 		}
 	}
+	id := w.Connect(`{"provider":"groq","name":"mine"}`)
+	for _, body := range []string{`{"name":""}`, `{"name":""}`} { // its own name is free
+		if got := w.OK("PUT", "/api/providers/"+id, body).Get("name").Str; got != "Groq" {
+			t.Errorf("PUT %s: got the name %q", body, got)
+		}
+	}
+	for range 2 { // an import with the ids of stored rows renames none
+		w.OK("POST", "/api/import", `{"document":{"connections":[{"id":"a","provider":"mistral"},{"id":"b","provider":"mistral"},
+			{"id":"c","provider":"mistral","name":"Mistral AI"},{"id":"d","provider":"unheard-of"}]}}`)
+		for id, want := range map[string]string{"a": "Mistral AI 2", "b": "Mistral AI 3", "c": "Mistral AI", "d": "unheard-of"} {
+			if got := w.OK("GET", "/api/providers/"+id, "").Get("name").Str; got != want {
+				t.Errorf("imported %s: got the name %q, want %q", id, got, want)
+			}
+		}
+	}
 	for _, want := range []string{"Codex CLI", "Codex CLI 2"} {
 		if status, a := w.claim(mid, w.Lease(), "codex"); status != 200 {
 			t.Fatal(status, a.Raw)

@@ -190,7 +190,7 @@ func (c *change) connect(p *oauth.Provider, g *oauth.Grant) (*connInput, error) 
 			return nil, err
 		}
 		if got.row.Name == "" {
-			got.row.Name = freeName(cmp.Or(p.Name, p.ID), c.Connections(), connectionName)
+			got.row.Name = freeName(cmp.Or(p.Name, p.ID), takenNames(c.Connections(), connectionName))
 		}
 	}
 	got.secrets[store.AccessToken] = g.Token.Access.Reveal()

@@ -157,25 +157,58 @@ func (c *change) providerCreate() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if got.row.Name == "" {
-		name := cmp.Or(got.row.Data.Prefix, provider.Lookup(got.row.Provider).Name)
-		got.row.Name = freeName(name, c.Connections(), connectionName)
-	}
 	got.row.ID, c.target, c.fields = id, id, in.names
 	return c.store(&got, 201)
 }
 
 // freeName returns the name for a row that was given none: numbered if another row has it, in
-// any case of its letters. The command line and weir.yaml know connections and keys by name.
-func freeName[T any](name string, rows []T, nameOf func(*T) string) string {
+// any case of its letters. The name is taken from then on. The command line and weir.yaml know
+// connections and keys by name.
+func freeName(name string, taken map[string]bool) string {
 	free := name
-	for n := 2; slices.ContainsFunc(rows, func(row T) bool { return strings.EqualFold(nameOf(&row), free) }); n++ {
+	for n := 2; taken[strings.ToLower(free)]; n++ {
 		free = name + " " + strconv.Itoa(n)
 	}
+	taken[strings.ToLower(free)] = true
 	return free
 }
 
+// takenNames returns the names of rows, as freeName takes them.
+func takenNames[T any](rows []T, nameOf func(*T) string) map[string]bool {
+	taken := make(map[string]bool, len(rows))
+	for i := range rows {
+		taken[strings.ToLower(nameOf(&rows[i]))] = true
+	}
+	return taken
+}
+
 func connectionName(c *storage.Connection) string { return c.Name }
+
+// nameConnections gives connections that are about to be stored a name, if they have none: the prefix or the
+// name of the provider.
+func nameConnections(t *storage.Tx, given ...*connInput) {
+	if !slices.ContainsFunc(given, func(g *connInput) bool { return g.row.Name == "" }) {
+		return
+	}
+	ids := map[string]bool{}
+	for _, g := range given {
+		ids[g.row.ID] = true
+	}
+	others := slices.DeleteFunc(t.Connections(), func(c storage.Connection) bool { return ids[c.ID] })
+	taken := takenNames(others, connectionName)
+	for _, g := range given {
+		taken[strings.ToLower(g.row.Name)] = true
+	}
+	for _, g := range given {
+		if g.row.Name == "" {
+			name := g.row.Provider
+			if d := provider.Lookup(name); d != nil {
+				name = d.Name
+			}
+			g.row.Name = freeName(cmp.Or(g.row.Data.Prefix, name), taken)
+		}
+	}
+}
 
 func (c *change) providerUpdate() (any, error) {
 	row, err := c.conn()
@@ -211,6 +244,7 @@ func checkBase(in *Input, c *store.Connection) {
 }
 
 func (c *change) store(got *connInput, status int) (any, error) {
+	nameConnections(c.Tx, got)
 	if err := c.o.finishConnection(c.Tx, got); err != nil {
 		return nil, err
 	}

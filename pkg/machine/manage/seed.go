@@ -48,8 +48,8 @@ func (o *Manager) AdoptDocument(r *storage.Call, raw []byte) (bool, error) {
 	}
 	r.Create("")
 	old := dropSeeded(r.Tx)
-	for i := range doc.conns {
-		c := &doc.conns[i]
+	nameConnections(r.Tx, doc.conns...)
+	for _, c := range doc.conns {
 		if was, ok := old[c.row.ID]; ok { // its tokens may be newer than the document
 			c.row.TokenGeneration, c.row.CreatedAt = was.TokenGeneration, was.CreatedAt
 		}

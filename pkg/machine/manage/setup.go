@@ -124,7 +124,7 @@ func (o *Manager) ClaimLease(r *storage.Call) (any, error) {
 		return nil, apierr.New(409, "too_many",
 			"A machine has at most %d keys. Revoke one that is not needed, then run the command again.", MaxKeys)
 	}
-	key.Name = freeName(key.Name, r.Keys(), func(k *storage.Key) string { return k.Name })
+	key.Name = freeName(key.Name, takenNames(r.Keys(), func(k *storage.Key) string { return k.Name }))
 	text, minted, err := rpc.MintKey(o.Rand, o.KeySecret, r.ID)
 	if err != nil {
 		return nil, err
