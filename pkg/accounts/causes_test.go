@@ -127,26 +127,52 @@ func TestPassingFailureOfTheOnlyAccountIsTriedOnceMore(t *testing.T) {
 	}
 }
 
-// A model that is not enabled in Vertex AI's Model Garden says nothing about the others.
-func TestForbiddenModelOfVertexKeepsTheAccount(t *testing.T) {
-	w := newWorld(t).add(accounts("ab")...)
-	vertex := *openai
-	vertex.Cloud = provider.Vertex
-	call := func() *Call {
-		c := w.call()
-		c.Targets[0].Provider = &vertex
-		return c
-	}
-	w.script[key("a")] = []fake.Answer{{Status: 403, Body: `{"error":{"code":403,"message":"Permission denied","status":"PERMISSION_DENIED"}}`}}
-	if _, e := w.sendCall(call()); e != nil || w.saw() != "ab" {
-		t.Fatalf("saw %q, got %+v", w.saw(), e)
-	}
-	if model, whole := w.cooling("a"); model != 0 || whole != 0 {
-		t.Errorf("out for %v, %v", model, whole)
-	}
-	w.script[key("b")] = w.script[key("a")]
-	if _, e := w.sendCall(call()); e == nil || e.Status != 403 || e.Message != "Permission denied" {
-		t.Errorf("no account left: got %+v", e)
+// A model that an account may not use says nothing about its other models.
+func TestForbiddenModelKeepsTheAccount(t *testing.T) {
+	const denied = `{"error":{"code":403,"message":"Permission denied","status":"PERMISSION_DENIED"}}`
+	for _, tt := range []struct {
+		name       string
+		cloud      provider.Cloud
+		body, said string
+		kept       bool
+	}{
+		{"not in Vertex AI's Model Garden", provider.Vertex, denied, "Permission denied", true},
+		{"openai", 0, `{"error":{"message":"Project p does not have access to model m","type":"invalid_request_error","code":"model_not_found"}}`,
+			"Project p does not have access to model m", true},
+		{"anthropic", 0, `{"type":"error","error":{"type":"permission_error","message":"Not this model"}}`, "Not this model", true},
+		{"bedrock", 0, `{"message":"You don't have access to the model with the specified model ID."}`,
+			"You don't have access to the model with the specified model ID", true},
+		{"groq", 0, `{"error":{"message":"blocked","type":"permissions_error","code":"model_permission_blocked_project"}}`, "blocked", true},
+		{"another reason", 0, denied, "", false},
+	} {
+		w := newWorld(t).add(accounts("ab")...)
+		of := *openai
+		of.Cloud = tt.cloud
+		call := func() *Call {
+			c := w.call()
+			c.Targets[0].Provider = &of
+			return c
+		}
+		w.script[key("a")] = []fake.Answer{{Status: 403, Body: tt.body}}
+		if _, e := w.sendCall(call()); e != nil || w.saw() != "ab" {
+			t.Fatalf("%s: saw %q, got %+v", tt.name, w.saw(), e)
+		}
+		if model, whole := w.cooling("a"); model != 0 || (whole == 0) != tt.kept {
+			t.Errorf("%s: out for %v, %v", tt.name, model, whole)
+		}
+		if !tt.kept {
+			continue
+		}
+		w.script[key("b")] = w.script[key("a")]
+		if _, e := w.sendCall(call()); e == nil || e.Status != 403 || e.Code != "account_lacks_model" || !e.NoRetry ||
+			!strings.HasSuffix(e.Message, "use another model. Provider said: “"+tt.said+"”.") {
+			t.Errorf("%s, no account left: got %+v", tt.name, e)
+		}
+		// The wait for another account is the more useful error.
+		w.script[key("b")] = []fake.Answer{{Status: 429}}
+		if _, e := w.sendCall(call()); e == nil || e.Status != 429 {
+			t.Errorf("%s beside a limit: got %+v", tt.name, e)
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // failed returns the client's error when no account answered, by cause: first a
 // temporary failure, then a limited account, then missing credit, then a
-// refused key, then a refused location.
+// refused key, then a refused model, then a refused location.
 func (pl *plan) failed() error {
 	s := pl.outcomes.summary()
 	switch {
@@ -93,6 +93,9 @@ func (pl *plan) refused(s *summary, rank int) error {
 		if text == "" && m.conns[0].Status == needsReauth {
 			e.Message = "The sign-in of " + account(m) + " is no longer valid. Sign in again under Providers."
 		}
+	case rankModel:
+		e = apierr.New(403, codeModelRefused, "The provider does not let %s use this model. Allow it at the provider, or use another model.",
+			account(&missed{conns: m.conns}))
 	default:
 		text = cmp.Or(text, s.place.Message)
 		e = apierr.New(status, blockedCode, "Provider %s does not serve the location that this gateway calls from.",

@@ -41,6 +41,10 @@ const quotaCode = "insufficient_quota"
 // provider does not serve the location that the call came from.
 const blockedCode = "upstream_blocked_here"
 
+// codeModelRefused is the code of a failure that is no fault of an account: it may not use
+// the model.
+const codeModelRefused = "account_lacks_model"
+
 // CodeContextLength is the code of a request that is too long for the model,
 // whatever the upstream calls that.
 const CodeContextLength = "context_length_exceeded"
@@ -78,6 +82,7 @@ type failure struct {
 const (
 	rankMember    = iota // another member of the combo may serve it
 	rankBlocked          // this location is refused
+	rankModel            // the account may not use the model
 	rankRefused          // the owner must change a key
 	rankCredit           // the owner must pay
 	rankLimit            // the client may wait
@@ -126,6 +131,8 @@ func (f *failure) rank() int {
 	switch {
 	case f.blocked:
 		return rankBlocked
+	case f.err.Code == codeModelRefused:
+		return rankModel
 	case f.class != routing.Final:
 		return rankMember
 	}
@@ -166,6 +173,12 @@ func judge(e *apierr.Error, quota, billable bool) *failure {
 		e.NoRetry = true
 	}
 	return f
+}
+
+// keepAccount makes a refused account one that may not use the model, which says nothing
+// about its other models: it stays in use.
+func (f *failure) keepAccount() {
+	f.effect, f.err.Code, f.err.VendorCode = nothing, codeModelRefused, ""
 }
 
 // retry decides whether the same account is asked once more, and why. Billable
@@ -222,6 +235,9 @@ func judgeInside(e *apierr.Error, d *provider.Descriptor, billable bool) *failur
 	}
 	if means == vendortext.ContentFilter {
 		f = &failure{err: e}
+	}
+	if means == vendortext.ModelRefused {
+		f.keepAccount()
 	}
 	if !f.next && !billable && means != vendortext.PlaceRefused {
 		f.class = classOfAnswer(e.Status, means)

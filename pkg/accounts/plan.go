@@ -576,8 +576,8 @@ func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred *provider.Crede
 	}
 	stand(e, means)
 	f := judge(e, e.Code == quotaCode, pl.call.Billable)
-	if s == 403 && to.Provider.Cloud == provider.Vertex {
-		f.effect = nothing // a permission of one publisher's model, such as one not enabled in Model Garden
+	if means == vendortext.ModelRefused || s == 403 && to.Provider.Cloud == provider.Vertex { // not in its Model Garden
+		f.keepAccount()
 	}
 	if means == vendortext.ContentFilter {
 		f = &failure{err: e} // with 403, too, the account is not at fault
@@ -599,10 +599,10 @@ func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred *provider.Crede
 
 // ended returns the client's error when a failure ends the plan.
 func (pl *plan) ended(f *failure) error {
-	if f.effect == spent || f.effect == badKey || f.blocked {
+	if r := f.rank(); f.effect == spent || f.effect == badKey || r == rankBlocked || r == rankModel {
 		s := pl.outcomes.summary()
 		s.best = f
-		return pl.refused(&s, f.rank())
+		return pl.refused(&s, r)
 	}
 	return f.err
 }

@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -33,8 +34,8 @@ func meaningOf(status int, code string, raw []byte) vendortext.Kind {
 		return means
 	}
 	v := vendorerror.Read(gjson.ParseBytes(raw))
-	switch means := vendortext.Find(status, v.Reason, v.Message); means {
-	case vendortext.ContextLength, vendortext.KeyRefused, vendortext.OutOfCredit:
+	switch means := vendortext.Find(status, cmp.Or(v.Reason, v.Type), v.Message); means {
+	case vendortext.ContextLength, vendortext.KeyRefused, vendortext.OutOfCredit, vendortext.ModelRefused:
 		return means // vendors have these messages in many places
 	}
 	return ""

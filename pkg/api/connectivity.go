@@ -493,6 +493,8 @@ func errorCode(e *apierr.Error) string {
 		return "blocked"
 	case "insufficient_quota":
 		return "quota"
+	case "account_lacks_model":
+		return "rejected"
 	case "bad_upstream_body", "empty_upstream":
 		return "invalid_answer"
 	}

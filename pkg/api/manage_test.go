@@ -258,6 +258,7 @@ func TestConnectivity(t *testing.T) {
 		{"list is a web page", bare, says(200, `<html>router login</html>`), `{"ok":false,"latencyMs":1000,"status":0,"error":"invalid_answer"}`},
 		{"own address redirects", own, says(302, ``), `{"ok":false,"latencyMs":1000,"status":0,"error":"connection_failed"}`},
 		// Without a model the list of models is asked.
+		{"refuses the model", known, says(403, `{"error":{"message":"no","code":"model_not_found"}}`), `{"ok":false,"latencyMs":120,"status":403,"error":"rejected"}`},
 		{"list refuses the key", bare, says(401, `{}`), `{"ok":false,"latencyMs":120,"status":401,"error":"unauthorized"}`},
 		{"list refuses the key with 400", bare, says(400, refused), `{"ok":false,"latencyMs":120,"status":401,"error":"unauthorized"}`},
 		{"list is not found", bare, says(404, `{}`), `{"ok":false,"latencyMs":120,"status":404,"error":"not_found"}`},

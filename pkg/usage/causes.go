@@ -8,13 +8,13 @@ type Causes [8]int64
 // CauseNames are the names of the causes of a failed attempt.
 var CauseNames = [len(Causes{})]string{
 	"limited",       // 429
-	"key_refused",   // 401 or 403
+	"key_refused",   // 401, or 403 of another code than account_lacks_model
 	"out_of_credit", // 402, or the code insufficient_quota
 	"server_error",  // 5xx, or an unusable answer
 	"timeout",       // no answer in time, or a stream that fell silent
 	"unreachable",   // no answer at all, or a connection that broke off
 	"blocked",       // the provider does not serve the place that the call came from
-	"refused",       // the request itself: another 4xx
+	"refused",       // the request itself: another 4xx, or a model that the account may not use
 }
 
 // Count counts a failed attempt by its error.
@@ -33,6 +33,8 @@ func causeOf(status int, code string) int {
 		return 5
 	case code == "upstream_timeout", code == "timeout", status == 408, status == 504:
 		return 4
+	case code == "account_lacks_model":
+		return 7
 	case status == 402, code == "insufficient_quota":
 		return 2
 	case status == 401, status == 403:

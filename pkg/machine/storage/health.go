@@ -48,11 +48,11 @@ type Outcome struct {
 }
 
 // reasonOf returns the health that an attempt shows, "" for none: a refused
-// request and a limit are not a state of the account, nor is an old token that cannot
+// request or model and a limit are not a state of the account, nor is an old token that cannot
 // be refreshed at the moment.
 func reasonOf(status int, code string) string {
 	switch {
-	case code == "token_unavailable":
+	case code == "token_unavailable", code == "account_lacks_model":
 		return ""
 	case code == "upstream_blocked_here":
 		return HealthBlocked

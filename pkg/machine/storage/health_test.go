@@ -50,6 +50,7 @@ func TestHealthIsTheLastOutcome(t *testing.T) {
 		{"wrong key", failed(401, ""), "key_refused", 401, noon - 60},
 		{"old token", failed(401, "token_unavailable"), "untested", 0, 0},
 		{"forbidden", failed(403, ""), "key_refused", 403, noon - 60},
+		{"forbidden model", failed(403, "account_lacks_model"), "untested", 0, 0},
 		{"not found", failed(404, ""), "untested", 0, 0},
 		{"limited", failed(429, ""), "untested", 0, 0},
 		{"status 499", failed(499, ""), "untested", 0, 0},

@@ -23,6 +23,9 @@ const (
 	// OutOfCredit: the account has used up its credit. The vendor states that with
 	// another status than 402.
 	OutOfCredit Kind = "out of credit"
+	// ModelRefused: the account may not use the model, but may use others. The vendor
+	// states that with 403.
+	ModelRefused Kind = "model refused"
 	// ContextLength: the request is too long for the model.
 	ContextLength Kind = "context length"
 	// ModelRetired: the model does not exist, or no longer.
@@ -92,6 +95,12 @@ var table = [...]Row{
 		"https://github.com/anthropics/claude-code/issues/4684"},
 	{OutOfCredit, "Alibaba Model Studio", 400, "Arrearage", "",
 		"https://www.alibabacloud.com/help/en/model-studio/error-code"},
+	{ModelRefused, "OpenAI", 403, "model_not_found", "", "https://github.com/Aider-AI/aider/issues/604"},
+	{ModelRefused, "Anthropic", 403, "permission_error", "", "https://docs.anthropic.com/en/api/errors"},
+	{ModelRefused, "Amazon Bedrock", 403, "", "You don't have access to the model with the specified model ID",
+		"https://www.repost.aws/knowledge-center/bedrock-invokemodel-api-error"},
+	{ModelRefused, "Groq", 403, "model_permission_blocked_project", "", "https://console.groq.com/docs/model-permissions"},
+	{ModelRefused, "Groq", 403, "model_permission_blocked_org", "", "https://console.groq.com/docs/model-permissions"},
 	{ContextLength, "OpenAI", 400, "context_length_exceeded", "", "https://platform.openai.com/docs/guides/error-codes"},
 	{ContextLength, "Anthropic", 400, "", "prompt is too long", "https://docs.anthropic.com/en/api/errors"},
 	{ContextLength, "Google Gemini", 400, "", "The input token count",

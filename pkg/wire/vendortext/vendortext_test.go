@@ -49,7 +49,7 @@ func TestPageListsTheTable(t *testing.T) {
 
 func TestRowsAreComplete(t *testing.T) {
 	for _, r := range table {
-		byStatus := r.Kind == PlaceRefused || r.Kind == KeyRefused || r.Kind == OutOfCredit || r.Kind == ContextLength || r.Kind == ModelRetired || r.Kind == ContentFilter
+		byStatus := r.Kind == PlaceRefused || r.Kind == KeyRefused || r.Kind == OutOfCredit || r.Kind == ModelRefused || r.Kind == ContextLength || r.Kind == ModelRetired || r.Kind == ContentFilter
 		switch {
 		case r.Vendor == "" || r.Source == "":
 			t.Errorf("no vendor or source: %+v", r)
@@ -80,6 +80,11 @@ func TestFind(t *testing.T) {
 		{422, "", "Incorrect API key provided", ""},
 		{400, "", "the prompt says: Incorrect API key provided", ""},
 		{400, "Arrearage", "", OutOfCredit},
+		{403, "model_not_found", "", ModelRefused},
+		{403, "permission_error", "Request not allowed", PlaceRefused},
+		{403, "permission_error", "This key may not use the model.", ModelRefused},
+		{403, "AccessDeniedException", "You don't have access to the model with the specified model ID.", ModelRefused},
+		{403, "AccessDeniedException", "they said: You don't have access to the model with the specified model ID.", ""},
 		{400, "context_length_exceeded", "", ContextLength},
 		{404, "", "model: claude-2.0", ModelRetired},
 		{404, "", "models/gemini-1.0-pro is not found for API version v1beta, or is not supported for generateContent.", ModelRetired},
