@@ -91,7 +91,7 @@ type input struct {
 func Commands(h Host) (all []*cobra.Command) {
 	a := &app{Host: h}
 	for i, g := range commands() {
-		c := a.command(i, g.what, g.ops[0])
+		c := a.command(i, g, g.ops[0])
 		for j, o := range g.ops {
 			if g.short == "" {
 				break // a command alone
@@ -100,7 +100,7 @@ func Commands(h Host) (all []*cobra.Command) {
 			if g.what != "" {
 				c.Aliases = []string{g.what}
 			}
-			c.AddCommand(a.command(j, g.what, o))
+			c.AddCommand(a.command(j, g, o))
 		}
 		f := c.PersistentFlags()
 		f.SortFlags = false
@@ -114,19 +114,21 @@ func Commands(h Host) (all []*cobra.Command) {
 }
 
 // command returns the command of an op, which is number i of its list. Ctrl-C ends its context.
-func (a *app) command(i int, what string, o op) *cobra.Command {
+func (a *app) command(i int, g group, o op) *cobra.Command {
+	words := strings.Fields(o.use)
+	full := strings.TrimSpace(g.name + " " + words[0])
 	c := &cobra.Command{Use: o.use, Short: o.short, Long: o.long, Args: cobra.ArbitraryArgs,
-		Aliases:     aliases[strings.Fields(o.use)[0]],
+		Aliases:     aliases[words[0]],
 		Annotations: map[string]string{"order": fmt.Sprintf("%02d", i)}}
 	c.Flags().SortFlags = false
 	for _, f := range o.fields {
-		f.add(c)
+		f.add(c, full)
 	}
 	if o.ask {
 		c.Flags().BoolVar(&a.yes, "yes", false, "ask nothing")
 	}
 	least, most := 0, 0
-	for _, word := range strings.Fields(o.use)[1:] {
+	for _, word := range words[1:] {
 		if !strings.HasPrefix(word, "[") {
 			least++
 		}
@@ -148,9 +150,21 @@ func (a *app) command(i int, what string, o op) *cobra.Command {
 		case len(args) > most && c.HasSubCommands():
 			return UnknownCommand(c, args)
 		case len(args) < least:
-			return Usagef("%s: it takes %s; weir help %[1]s shows how to call it", name, strings.Join(strings.Fields(o.use)[1:], " "))
+			return Usagef("%s: it takes %s; weir help %[1]s shows how to call it", name, strings.Join(words[1:], " "))
 		case len(args) > most:
 			return Usagef("%s: unexpected argument %q; weir help %[1]s shows how to call it", name, args[most])
+		}
+		for i, word := range words[1:] {
+			if values, ok := choiceOf(full, word); ok && i < len(args) {
+				if err := values.check(word, args[i]); err != nil {
+					return err
+				}
+			}
+		}
+		for _, f := range o.fields {
+			if err := f.check(c, full); err != nil {
+				return err
+			}
 		}
 		ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt)
 		defer stop()
@@ -159,7 +173,7 @@ func (a *app) command(i int, what string, o op) *cobra.Command {
 				err = errors.Join(err, a.close())
 			}
 		}()
-		in, err := a.read(ctx, c, &o, what, args)
+		in, err := a.read(ctx, c, &o, g.what, args)
 		if err != nil {
 			return err
 		}
@@ -306,7 +320,7 @@ func (in *input) send(ctx context.Context) (gjson.Result, error) {
 	}
 	v, err := in.client.call(ctx, in.method, path, body)
 	if e := (*apiError)(nil); errors.As(err, &e) {
-		e.flags = in.op.fields
+		e.op = in.op
 	}
 	return v, err
 }

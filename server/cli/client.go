@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +40,7 @@ type client struct {
 type apiError struct {
 	status int
 	body   []byte
-	flags  []field // of the command, which its message names in place of fields
+	op     *op // the command, whose flags and arguments the message names in place of fields; may be nil
 }
 
 func (e *apiError) code() string { return gjson.GetBytes(e.body, "error.code").String() }
@@ -56,24 +57,47 @@ func (e *apiError) Error() string {
 		return fmt.Sprintf("the gateway answered with status %d, and not as weir does; check the URL", e.status)
 	}
 	text = route.ReplaceAllStringFunc(text, commandOf)
-	for _, f := range e.flags {
-		flag, _, _ := strings.Cut("--"+f.flag, ",")
-		switch name := strings.TrimPrefix(f.name, "?"); name {
-		case "":
-		case e.param():
-			if rest, ok := strings.CutPrefix(text, name+" "); ok {
-				text = flag + " " + rest
-			} else {
-				text = flag + ": " + text
-			}
-		case allowUnknown.name:
-			text = strings.ReplaceAll(text, "set "+name+" to true to save", flag+" saves")
+	if shown := e.op.paramOf(e.param()); shown != "" {
+		if rest, ok := strings.CutPrefix(text, e.param()+" "); ok {
+			text = shown + " " + rest
+		} else {
+			text = shown + ": " + text
 		}
+	}
+	if e.op != nil && slices.ContainsFunc(e.op.fields, func(f field) bool { return f.name == allowUnknown.name }) {
+		text = strings.ReplaceAll(text, "set "+allowUnknown.name+" to true to save", "--"+allowUnknown.flag+" saves")
 	}
 	if code := e.code(); code != "" {
 		text += " (" + code + ")"
 	}
 	return text
+}
+
+// paramOf returns the flag or the argument that sets a field of the API, "" without one.
+func (o *op) paramOf(field string) string {
+	if o == nil || field == "" {
+		return ""
+	}
+	for _, f := range o.fields {
+		flag, _, _ := strings.Cut("--"+f.flag, ",")
+		name := strings.TrimPrefix(f.name, "?")
+		if name == field {
+			return flag
+		}
+		if variable, ok := strings.CutPrefix(field, name); ok && strings.HasSuffix(name, ".") {
+			return flag + " " + variable
+		}
+	}
+	words := strings.Fields(o.use)[1:]
+	if strings.Contains(o.call, "{") && len(words) > len(o.args) { // the first is a part of the path
+		words = words[1:]
+	}
+	for i, name := range o.args {
+		if strings.Trim(name, "?…") == field && i < len(words) {
+			return strings.Trim(words[i], "[]…")
+		}
+	}
+	return ""
 }
 
 // route is a route in a message of the API.
@@ -255,7 +279,7 @@ func (c *client) findMachine(ctx context.Context) (string, error) {
 		names = append(names, clean(m.Get("name").String())+" ("+m.Get("machineId").String()+")")
 	}
 	if c.machine != "" {
-		return match("machine", c.machine, list, "/api/machines")
+		return c.matchMachine(ctx, c.machine, list)
 	}
 	switch len(list) {
 	case 0:
@@ -282,6 +306,16 @@ func (c *client) machines(ctx context.Context, q url.Values) (all []gjson.Result
 	}
 }
 
+// matchMachine is match for the machines that a search has found.
+func (c *client) matchMachine(ctx context.Context, text string, found []gjson.Result) (string, error) {
+	id, err := match("machine", text, found, "/api/machines")
+	if e := (*noMatch)(nil); errors.As(err, &e) {
+		all, _ := c.machines(ctx, url.Values{}) // without them none is suggested
+		id, err = match("machine", text, all, "/api/machines")
+	}
+	return id, err
+}
+
 // find returns the id of the row of a list that a text names.
 func (c *client) find(ctx context.Context, what, list, text string) (string, error) {
 	if list == "/api/machines" {
@@ -289,7 +323,7 @@ func (c *client) find(ctx context.Context, what, list, text string) (string, err
 		if err != nil {
 			return "", err
 		}
-		return match(what, text, rows, list)
+		return c.matchMachine(ctx, text, rows)
 	}
 	v, err := c.call(ctx, "GET", list, nil)
 	if err != nil {
@@ -300,10 +334,10 @@ func (c *client) find(ctx context.Context, what, list, text string) (string, err
 
 // noMatch is a text that names no row of a list. It is a type since match is called by what the
 // table of commands refers to, which a call of commandOf there would make a cycle.
-type noMatch struct{ what, text, list string }
+type noMatch struct{ what, text, list, near string }
 
 func (e *noMatch) Error() string {
-	return fmt.Sprintf("no %s has the name or id %q; %s lists them", e.what, e.text, commandOf("GET "+e.list))
+	return fmt.Sprintf("no %s has the name or id %q; %s%s lists them", e.what, e.text, maybe(e.near), commandOf("GET "+e.list))
 }
 
 // match returns the id of the row that a text names: by its id, its name, its name in other case,
@@ -313,8 +347,9 @@ func match(what, text string, rows []gjson.Result, list string) (string, error) 
 	if list == "/api/machines" {
 		id = "machineId"
 	}
-	var names, folded, beginnings []string
+	var names, folded, beginnings, known []string
 	for _, r := range rows {
+		known = append(known, clean(r.Get("name").String()))
 		v := r.Get(id).String()
 		switch {
 		case v == text:
@@ -335,7 +370,7 @@ func match(what, text string, rows []gjson.Result, list string) (string, error) 
 	}
 	switch len(names) {
 	case 0:
-		return "", &noMatch{what, text, list}
+		return "", &noMatch{what, text, list, closest(text, known)}
 	case 1:
 		return names[0], nil
 	}

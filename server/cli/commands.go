@@ -47,7 +47,7 @@ func commands() []group {
 				run: (*app).listNamed},
 			{use: "show BUDGET", short: "show a budget", call: "GET /api/budgets/{id}"},
 			{use: "add NAME LIMIT", short: "create a budget of the machine, or of a key", long: limitText,
-				call: "POST /api/budgets", args: []string{"name"}, fields: budgetFields[2:], run: (*app).addBudget},
+				call: "POST /api/budgets", args: []string{"name", "limit"}, fields: budgetFields[2:], run: (*app).addBudget},
 			{use: "set BUDGET", short: "change the fields that flags name; the value none removes one", call: "PUT /api/budgets/{id}",
 				fields: budgetFields[:8]},
 			{use: "rm BUDGET", short: "delete a budget", call: "DELETE /api/budgets/{id}", ask: true},
@@ -151,7 +151,7 @@ var idpFields = []field{
 	{"name", "name", "NAME", "name on the sign-in button", nil},
 	{"issuer", "issuer", "ISSUER", "issuer, exactly as in its tokens", nil},
 	{"client", "clientId", "CLIENT", "the client id or the audience of its tokens", nil},
-	{"kind", "kind", "KIND", "cloudflare-access, google-iap, ci or passkey; without it people sign in there", nil},
+	{"kind", "kind", "KIND", "what it is, if people do not sign in there", nil},
 	{"secret", "clientSecret", "REF", "client secret: env:NAME, file:PATH or -", asReference},
 	{"scopes", "scopes", "LIST", "scopes besides openid; email and profile by default", asList},
 	{"rules", "rules", "RULES", "who gets which role: ROLE:CLAIM=VALUE between commas, or JSON", asRules},
@@ -179,7 +179,8 @@ var accountOps = []op{
 		fields: slices.Concat(accountFields, credentials, []field{{"no-test", "", toggle, "store it without a test", nil}}), run: (*app).addAccount},
 	{use: "sign-in PROVIDER", short: "connect an account by signing in at the provider with a code", call: "POST /api/oauth/{}/device",
 		fields: accountFields[:1], run: (*app).signIn},
-	{use: "set ACCOUNT", short: "change the fields that flags name; the value none removes one", call: "PUT /api/providers/{id}", fields: accountFields},
+	{use: "set ACCOUNT", short: "change the fields that flags name; the value none removes one", call: "PUT /api/providers/{id}",
+		fields: accountFields, run: (*app).setAccount},
 	{use: "test ACCOUNT", short: "call the provider once", call: "POST /api/providers/{id}/test", run: (*app).test},
 	{use: "rotate ACCOUNT", short: "replace the credential of an account, and test it",
 		long: "Without a flag it asks for the API key, without echo, or reads it from the standard input.", call: "PUT /api/providers/{id}",
@@ -192,8 +193,8 @@ var accountOps = []op{
 		columns: []column{{title: "MODEL", path: "id"}}},
 	{use: "quota", short: "list what is left of the limits of each account", call: "GET /api/quota", columns: quotaColumns},
 	{use: "timeline", short: "show what the attempts with each account found, by hour or day", call: "GET /api/health/timeline",
-		columns: timelineColumns, fields: []field{{"by", "", "LIST", "group by account (the default), provider or model", nil},
-			{"span", "?span", "SPAN", "24h (the default) or 30d", nil}}, run: (*app).timeline},
+		columns: timelineColumns, fields: []field{{"by", "", "LIST", "what to group by, account by default", nil},
+			{"span", "?span", "SPAN", "time to show, 24h by default", nil}}, run: (*app).timeline},
 	{use: "outages", short: "show what the status pages of the providers say", call: "GET /api/health/providers", columns: outageColumns},
 	{use: "providers", short: "list the providers that weir knows", call: "GET /api/catalog/providers", columns: providerColumns},
 }
@@ -222,7 +223,7 @@ var credentials = []field{
 
 var modelOps = []op{
 	{use: "ls", short: "list the models of a kind", call: "GET /api/models/list/{}", columns: modelColumns, run: (*app).models,
-		fields: []field{{"kind", "", "KIND", "llm (the default), embedding, image, tts, stt, video, music, rerank, web or image-to-text", nil}}},
+		fields: []field{{"kind", "", "KIND", "kind of the models, llm by default", nil}}},
 	{use: "show MODEL", short: "show what is known of a model", call: "GET /api/models/info", args: []string{"?id"}},
 	{use: "unavailable", short: "list the models that cannot be called at the moment, and why", call: "GET /api/models/availability", columns: unavailableColumns},
 	{use: "aliases", short: "list the aliases", call: "GET /api/models/alias", member: "aliases"},
@@ -231,13 +232,13 @@ var modelOps = []op{
 	{use: "unalias ALIAS", short: "delete an alias", call: "DELETE /api/models/alias", args: []string{"?alias"}, done: "The alias %s is deleted."},
 	{use: "custom", short: "list the models that were added", call: "GET /api/models/custom", columns: customColumns},
 	{use: "add PREFIX MODEL", short: "add a model that weir does not know, or change it", call: "POST /api/models/custom",
-		args: []string{"providerAlias", "id"}, fields: []field{{"name", "name", "NAME", "name in lists", nil}, {"kind", "type", "KIND", "llm (the default), embedding, image, …", nil},
+		args: []string{"providerAlias", "id"}, fields: []field{{"name", "name", "NAME", "name in lists", nil}, {"kind", "type", "KIND", "kind of the model, llm by default", nil},
 			{"context", "contextLength", "TOKENS", "size of its context", asNumber}, {"max-tokens", "maxTokens", "TOKENS", "longest answer", asNumber}}},
 	{use: "rm PREFIX MODEL", short: "delete a model that was added", call: "DELETE /api/models/custom", args: []string{"?providerAlias", "?id"},
 		fields: []field{{"kind", "?type", "KIND", "kind of the model", nil}}},
 	{use: "disabled", short: "list the disabled models", call: "GET /api/models/disabled", member: "disabled"},
 	{use: "disable PREFIX MODEL…", short: "disable models", call: "POST /api/models/disabled", args: []string{"providerAlias", "ids…"},
-		done: "The models of %s are disabled."},
+		run: (*app).disableModels, done: "The models of %s are disabled."},
 	{use: "enable PREFIX [MODEL]", short: "enable a model again, or all of the prefix", call: "DELETE /api/models/disabled",
 		args: []string{"?providerAlias", "?id"}, done: "The models of %s are enabled."},
 }
@@ -281,7 +282,7 @@ var keyOps = []op{
 var keyFields = []field{
 	{"name", "name", "NAME", "what the key is for", nil},
 	{"models", "models", "LIST", "models that the key may call, such as openai/*,claude", asList},
-	{"scopes", "scopes", "LIST", "what the key may do: data (the default), manage, export, metrics", asList},
+	{"scopes", "scopes", "LIST", "what the key may do, data by default", asList},
 	{"tags", "tags", "LIST", "tags of its calls, such as team=web", asList},
 	{"expires", "expiresAt", "TIME", "when it expires: 30d, 12h, 2026-12-31 or a time of RFC 3339", asTime},
 	{"rpm", "rpm", "NUMBER", "requests per minute", asNumber},
@@ -299,7 +300,7 @@ var budgetFields = []field{
 	{"models", "models", "LIST", "count only calls of these models", asList},
 	{"tag", "tag", "NAME=VALUE", "count only calls with this tag", nil},
 	{"tool", "tool", "TOOL", "count only calls of this tool, such as claude-code", nil},
-	{"unpriced", "unpriced", "WORD", "what happens to models without a price: pass or refuse", nil},
+	{"unpriced", "unpriced", "WORD", "what happens to models without a price", nil},
 	{"webhook-url", "webhookUrl", "URL", "address that alerts are sent to", nil},
 	allowUnknown,
 	{"key", "", "KEY", "key that it limits; the whole machine by default", nil},
@@ -308,9 +309,9 @@ var budgetFields = []field{
 var comboFields = []field{
 	{"name", "name", "NAME", "its name", nil},
 	{"models", "models", "LIST", "models in the order in which they are tried", asList},
-	{"strategy", "strategy", "WORD", "how a model is chosen: fallback, round-robin, affinity, weighted, cheapest, fastest or least-busy", nil},
-	{"kind", "kind", "WORD", "kind of its models, such as embedding", nil},
-	{"split-by", "splitBy", "WORD", "for weighted: what stays with one model, session or key", nil},
+	{"strategy", "strategy", "WORD", "how a model is chosen", nil},
+	{"kind", "kind", "WORD", "kind of its models", nil},
+	{"split-by", "splitBy", "WORD", "for weighted, what stays with one model", nil},
 	{"weights", "weights", "LIST", "for weighted: MODEL=NUMBER between commas", asWeights},
 	allowUnknown,
 }
@@ -332,7 +333,7 @@ var peopleOps = []op{
 
 // grantFields are a role, and the template of the keys of a member.
 var grantFields = []field{
-	{"role", "role", "ROLE", "member (the default), viewer, editor or owner", nil},
+	{"role", "role", "ROLE", "role, member by default", nil},
 	{"budget", "", "LIMIT", "budget of all keys of a member, such as 20/month in USD", nil},
 	{"models", "template.models", "LIST", "models that the keys of a member may call", asList},
 	{"keys", "template.keys", "NUMBER", "keys that a member may have, 3 by default", asNumber},
@@ -344,7 +345,7 @@ var grantFields = []field{
 }
 
 var usageFields = []field{
-	{"by", "", "LIST", "group by key, person, account, model (the default), provider, endpoint, tool, tag:NAME, month, day or hour", nil},
+	{"by", "", "LIST", "what to group by, model by default", nil},
 	{"month", "", "MONTH", "one month, such as 2026-11", nil},
 	{"from", "?from", "DAY", "first day (UTC), such as 2026-11-01; hours are 2026-11-01T19", nil},
 	{"to", "?to", "DAY", "last day", nil},
@@ -357,8 +358,8 @@ var requestFields = []field{
 	{"limit,n", "?limit", "NUMBER", "number of requests, 20 by default and at most 200", nil},
 	{"key", "?key", "KEY", "only requests of this key", nil}, {"account", "?connection", "ACCOUNT", "only requests of this account", nil},
 	{"model", "?model", "MODEL", "only requests of this model", nil}, {"provider", "?provider", "PROVIDER", "only requests of this provider", nil},
-	{"endpoint", "?endpoint", "PATH", "only requests of this path, such as /v1/chat/completions", nil}, {"status", "?status", "STATUS", "only requests with this status: 429, 4xx, error or client_left", nil},
-	{"code", "?code", "CODE", "only requests with this error code", nil}, {"outcome", "?outcome", "OUTCOME", "only requests with this outcome: succeeded, provider_failed, no_account, refused or left", nil},
+	{"endpoint", "?endpoint", "PATH", "only requests of this path, such as /v1/chat/completions", nil}, {"status", "?status", "STATUS", "only requests with this status", nil},
+	{"code", "?code", "CODE", "only requests with this error code", nil}, {"outcome", "?outcome", "OUTCOME", "only requests with this outcome", nil},
 	{"reason", "?reason", "REASON", "only requests refused for this reason", nil}, {"tag", "?tag", "TAG", "only requests with this tag", nil}, {"tool", "?tool", "TOOL", "only requests of this tool, such as claude-code", nil}, {"text", "?q", "TEXT", "only requests that contain TEXT", nil},
 	{"from", "?from", "TIME", "start: 2h (two hours ago), 2026-11-01 or a time of RFC 3339", asPast}, {"to", "?to", "TIME", "end, likewise", asPast},
 	{"csv", "", toggle, "print all requests as CSV", nil},

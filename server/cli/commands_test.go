@@ -83,7 +83,7 @@ var steps = []step{
 	{line: "accounts test open", want: "ok, "},
 	{line: "call open/echo Hello", want: "You said: Hello"},
 	{line: "accounts rotate open", stdin: "any text", want: "ok, "},
-	{line: "accounts add openai-compatible --prefix open", code: 1, want: "weir: --base-url is required for this provider"},
+	{line: "accounts add openai-compatible --prefix fresh", code: 1, want: "weir: --base-url is required for this provider"},
 	{line: "accounts add openai-compatible --name OPEN --base-url UPSTREAM/v1", code: 1, want: "an account is called open already; choose another --name"},
 	{line: "accounts rm open --yes", want: "The account open is deleted."},
 	{line: "accounts add openai --api-key sk-literal", code: 2, want: "others could read"},
@@ -133,6 +133,7 @@ var steps = []step{
 	{line: "keys add laptop --budget lots", code: 2, want: "AMOUNT/WINDOW"},
 	{line: "keys add laptop --expires soon", code: 2, want: "30d"},
 	{line: "keys add laptop --scopes data", want: "sk-"},
+	{line: "keys pause lptop", code: 1, want: "did you mean laptop? weir keys lists them"},
 	{line: "keys pause laptop", code: 2, want: "several have the name"},
 	{line: "keys ls --json", want: `"rpm":60`},
 	{line: "keys add carol --scopes data,manage", want: "sk-"},
@@ -147,6 +148,18 @@ var steps = []step{
 	{line: "keys usage carol --month 2026-11", want: "total"},
 	{line: "budgets add all 100/month", want: ""},
 	{line: "budgets add all 100", code: 2, want: "LIMIT 100: write"},
+	{line: "budgets add all 5/dy", code: 2, want: "LIMIT 5/dy: the window dy: did you mean day? It takes minute, 5h, day, week, month or total\n"},
+	{line: "budgets add all 5token/day", code: 2, want: "did you mean tokens? It takes usd, tokens or requests\n"},
+	{line: "budgets add all 0/day", code: 2, want: "LIMIT 0/day: the amount must be a number greater than 0\n"},
+	{line: "budgets add all -5/day", code: 2, want: "LIMIT -5/day: the amount must be a number greater than 0;"},
+	{line: "budgets add all 9999999/day", code: 1, want: "weir: LIMIT must be a number of US dollars"},
+	{line: "models add lcal new", code: 1, want: "weir: PREFIX names no provider or prefix of this machine: lcal; did you mean local?"},
+	{line: "models disable lcal echo", code: 2, want: "weir: PREFIX lcal: did you mean local? weir models lists"},
+	{line: "accounts set spare --prefix local", code: 1, want: "weir: --prefix local: the account local (OpenAI-compatible) has it, and gets its requests; choose another\n"},
+	{line: "accounts set spare --prefix spare"},
+	{line: "accounts add openai-compatible --prefix local --base-url UPSTREAM/v1", code: 1, want: "weir: --prefix local: the account local"},
+	{line: "accounts set spare --name local", code: 1, want: "an account is called local already"},
+	{line: "accounts set spare --var regin=x", code: 1, want: "weir: --var regin is not a field that can be set here; did you mean region?"},
 	{line: "budgets add carols 500000tokens/day --key carol --models local/*"},
 	{line: "budgets", want: "500000"},
 	{line: "budgets ls", want: "carols"},
@@ -208,6 +221,7 @@ var steps = []step{
 	{line: "settings", want: "strategy"},
 	{line: "settings ls --json", want: `"strategy"`},
 	{line: "settings set timeZone=Europe/Berlin idleSeconds=60 capturePercent=100"},
+	{line: "settings set strategy=weigted", code: 2, want: "weir: strategy weigted: did you mean weighted? It takes priority, "},
 	{line: "settings set nonsense=1", code: 1, want: "nonsense is not a setting; the fields here are "},
 	{line: "settings set nonsense", code: 2, want: "write NAME=VALUE"},
 	{line: "settings set nonsense=", code: 1, want: "nonsense is not a setting"},
@@ -231,7 +245,7 @@ var steps = []step{
 	{line: "usage --by key,model --month MONTH", want: "total"},
 	{line: "usage --by endpoint,model", want: "\ntotal                                "},
 	{line: "usage --by account --csv", want: "connection"},
-	{line: "usage --by color", code: 2, want: "--by color"},
+	{line: "usage --by kee", code: 2, want: "weir: --by kee: did you mean key? It takes key, person, account, model, provider, endpoint, tool, tag:NAME, month, day or hour\n"},
 	{line: "usage --month 2026-13", code: 2, want: "--month"},
 	{line: "usage --by day --from 2026-11-01", want: "DAY"},
 	{line: "requests", want: "succeeded"},
@@ -316,7 +330,7 @@ var steps = []step{
 	{line: "keys revoke carol --yes"},
 	{line: "accounts rm spare --yes"},
 	{line: "accounts restore SPARE"},
-	{line: "accounts add zzzzzzzz", code: 1, want: `provider "zzzzzzzz" is unknown; weir accounts providers lists those that are known`},
+	{line: "accounts add zzzzzzzz", code: 1, want: `PROVIDER "zzzzzzzz" is unknown; weir accounts providers lists those that are known`},
 	{line: "accounts test nowhere", code: 1, want: `no account has the name or id "nowhere"; weir accounts lists them`},
 	{line: "machines rename nowhere a", code: 1, want: `no machine has the name or id "nowhere"; weir machines lists them`},
 	{line: "status", want: "accounts: 3 "},
@@ -327,6 +341,26 @@ var steps = []step{
 	{line: "gateways use nowhere", code: 2, want: "nowhere"},
 	{line: "gateways rm nowhere", code: 2, want: "nowhere"},
 	{line: "login nowhere", code: 2, want: "scheme and host"},
+}
+
+// The choices of weir are those of the API.
+func TestChoicesAreThoseOfTheAPI(t *testing.T) {
+	w := newWorld(t)
+	for _, tt := range []struct{ line, values string }{
+		{"models ls --kind VALUE", "llm embedding image tts stt video music rerank web image-to-text"},
+		{"combos add VALUE openai/gpt-5 --allow-unknown --kind VALUE", "llm embedding image tts stt video music rerank imageToText webSearch webFetch"},
+		{"keys add VALUE --scopes VALUE", "data manage export metrics"},
+		{"requests --outcome VALUE", "succeeded provider_failed no_account refused left"},
+		{"requests --reason VALUE", "key_limit budget concurrency key model request"},
+		{"requests --status VALUE", "200 429 4xx 5xx error client_left"},
+		{"usage --by VALUE", "key person account model provider endpoint tool tag:team month day hour key,model"},
+		{"accounts timeline --by VALUE", "account provider model account,model"},
+		{"accounts timeline --span VALUE", "24h 30d"},
+	} {
+		for value := range strings.FieldsSeq(tt.values) {
+			w.ok(strings.Fields(strings.ReplaceAll(tt.line, "VALUE", value))...)
+		}
+	}
 }
 
 func TestAuditSaysThatDigestsMatch(t *testing.T) {

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,15 +23,42 @@ type field struct {
 // toggle is the value of flags that are on or off.
 const toggle = "toggle"
 
-func (f field) add(c *cobra.Command) {
+// add adds the flag to a command, whose full name is full.
+func (f field) add(c *cobra.Command, full string) {
 	long, short, _ := strings.Cut(f.flag, ",")
+	help := f.help
+	if values, ok := choiceOf(full, "--"+long); ok {
+		help = values.help(help)
+		defer func() {
+			_ = c.RegisterFlagCompletionFunc(long, cobra.FixedCompletions(values.values, cobra.ShellCompDirectiveNoFileComp))
+		}()
+	}
 	switch f.value {
 	case toggle:
-		c.Flags().BoolP(long, short, false, f.help)
+		c.Flags().BoolP(long, short, false, help)
 	default:
-		c.Flags().StringArrayP(long, short, nil, f.help)
+		c.Flags().StringArrayP(long, short, nil, help)
 		c.Flags().Lookup(long).Annotations = map[string][]string{"setting": {f.value, ""}}
 	}
+}
+
+// check returns an error if the flag has a value that it does not take.
+func (f field) check(c *cobra.Command, full string) error {
+	long, _, _ := strings.Cut(f.flag, ",")
+	values, ok := choiceOf(full, "--"+long)
+	if !ok {
+		return nil
+	}
+	texts, _ := c.Flags().GetStringArray(long)
+	for _, text := range texts {
+		if text == "none" && f.name != "" && !strings.HasPrefix(f.name, "?") {
+			continue
+		}
+		if err := values.check("--"+long, text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // read sets the value of a flag in the call.
@@ -129,8 +158,13 @@ func asRules(_ *app, flag, text string) (any, error) {
 // asSeconds reads a duration.
 func asSeconds(_ *app, flag, text string) (any, error) {
 	d, err := time.ParseDuration(text)
+	if days, ok := strings.CutSuffix(text, "d"); ok && err != nil {
+		var n int
+		n, err = strconv.Atoi(days)
+		d = time.Duration(n) * 24 * time.Hour
+	}
 	if err != nil || d < 0 {
-		return nil, Usagef("--%s %s: write a time such as 2h, 10m or 0s", flag, text)
+		return nil, Usagef("--%s %s: write a time such as 1d, 2h, 10m or 0s", flag, text)
 	}
 	return int(d.Seconds()), nil
 }
@@ -157,7 +191,8 @@ func (a *app) time(flag, text string, sign int) (any, error) {
 	return nil, Usagef("--%s %s: write 30d, 12h, a day such as 2026-12-31, or a time of RFC 3339", flag, text)
 }
 
-const limitForm = `^([0-9.]+)(usd|tokens|requests)?/(minute|5h|day|week|month|total)$`
+// limitForm is an amount, a unit and a window.
+var limitForm = regexp.MustCompile(`^([0-9.]+)([a-zA-Z]*)/(\w+)$`)
 
 // asLimit reads 20/month, 20usd/month, 500000tokens/day or 1000requests/day.
 func asLimit(_ *app, flag, text string) (any, error) {
@@ -165,13 +200,20 @@ func asLimit(_ *app, flag, text string) (any, error) {
 	if flag != "" {
 		name = "--" + flag
 	}
-	if m := regexp.MustCompile(limitForm).FindStringSubmatch(text); m != nil {
-		if limit, err := strconv.ParseFloat(m[1], 64); err == nil {
-			if m[2] == "" {
-				m[2] = "usd"
-			}
-			return map[string]any{"limit": limit, "unit": m[2], "window": m[3]}, nil
-		}
+	m := limitForm.FindStringSubmatch(text)
+	if m == nil {
+		return nil, Usagef("%s %s: write AMOUNT/WINDOW, as in 20/month (USD), 500000tokens/day or 1000requests/day", name, text)
 	}
-	return nil, Usagef("%s %s: write AMOUNT/WINDOW, as in 20/month (USD), 500000tokens/day or 1000requests/day", name, text)
+	unit := cmp.Or(m[2], "usd")
+	if units := enumOf[FileBudget]("unit"); !slices.Contains(units, unit) {
+		return nil, Mistyped(name+" "+text+": the unit", m[2], m[2], units)
+	}
+	if windows := enumOf[FileBudget]("window"); !slices.Contains(windows, m[3]) {
+		return nil, Mistyped(name+" "+text+": the window", m[3], m[3], windows)
+	}
+	limit, err := strconv.ParseFloat(m[1], 64)
+	if err != nil || limit <= 0 {
+		return nil, Usagef("%s %s: the amount must be a number greater than 0", name, text)
+	}
+	return map[string]any{"limit": limit, "unit": unit, "window": m[3]}, nil
 }

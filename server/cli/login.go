@@ -135,12 +135,18 @@ func (a *app) open(ctx context.Context) (c *client, err error) {
 	return c, nil
 }
 
+// noGateway returns the error of a name that no gateway has.
+func noGateway(g gateways, name string) error {
+	near := closest(name, slices.Sorted(maps.Keys(g.Gateways)))
+	return Usagef("no gateway has the name %q; %sweir gateways lists them, weir login URL adds one", name, maybe(near))
+}
+
 // named returns the gateway of a name or URL.
 func (a *app) named(ctx context.Context, g gateways, name string) (gateway, error) {
 	if !strings.Contains(name, "://") {
 		row, ok := g.Gateways[name]
 		if !ok {
-			return row, Usagef("no gateway has the name %q; weir gateways lists them, weir login URL adds one", name)
+			return row, noGateway(g, name)
 		}
 		return row, nil
 	}
@@ -250,7 +256,7 @@ func (a *app) changeGateways(in *input, change func(g *gateways, name string)) e
 	name := ""
 	if len(in.args) > 0 {
 		if name = in.args[0]; g.Gateways[name].URL == "" {
-			return Usagef("no gateway has the name %q; weir gateways lists them", name)
+			return noGateway(g, name)
 		}
 	}
 	change(&g, name)

@@ -148,12 +148,34 @@ func (a *app) models(ctx context.Context, in *input) error {
 	return nil
 }
 
+// disableModels disables models of a prefix that accounts or providers have.
+func (a *app) disableModels(ctx context.Context, in *input) error {
+	all, err := in.client.call(ctx, "GET", "/api/providers", nil)
+	if err != nil {
+		return err
+	}
+	var known []string
+	for _, row := range all.Get("data").Array() {
+		known = append(known, row.Get("providerSpecificData.prefix").String(), row.Get("provider").String())
+	}
+	for _, d := range provider.All() {
+		known = append(known, d.Alias, d.ID)
+	}
+	if near := closest(in.args[0], known); near != "" && !slices.Contains(known, in.args[0]) {
+		return Usagef("PREFIX %s: %sweir models lists models by their prefix", in.args[0], maybe(near))
+	}
+	return a.make(ctx, in)
+}
+
 // setSettings reads NAME=VALUE.
 func (a *app) setSettings(ctx context.Context, in *input) error {
 	for _, one := range in.args {
 		name, value, ok := strings.Cut(one, "=")
 		if !ok {
 			return Usagef("settings set %s: write NAME=VALUE; NAME= is the default", one)
+		}
+		if values := enumOf[FileSettings](name); values != nil && value != "" && !slices.Contains(values, value) {
+			return Mistyped(name, value, value, values)
 		}
 		in.body[name] = value
 		if v := gjson.Parse(value); value == "" {
@@ -175,22 +197,54 @@ func (a *app) setSettings(ctx context.Context, in *input) error {
 	return a.show(v, func() error { return a.stored(in.said(v), v) })
 }
 
+// setAccount changes an account.
+func (a *app) setAccount(ctx context.Context, in *input) error {
+	account, err := in.client.call(ctx, "GET", in.path, nil)
+	if err == nil {
+		err = in.checkTaken(ctx, account.Get("provider").String())
+	}
+	if err != nil {
+		return err
+	}
+	return a.make(ctx, in)
+}
+
+// checkTaken returns an error if another account has the name that flags give to one of a provider, or an account of
+// another provider the prefix: requests would go to that one alone.
+func (in *input) checkTaken(ctx context.Context, of string) error {
+	name, prefix := strings.TrimSpace(in.values["name"]), strings.TrimSpace(in.values["prefix"])
+	if name == "" && prefix == "" {
+		return nil
+	}
+	all, err := in.client.call(ctx, "GET", "/api/providers", nil)
+	if err != nil {
+		return err
+	}
+	for _, row := range all.Get("data").Array() {
+		taken, id := row.Get("name").String(), row.Get("provider").String()
+		prefixes := []string{row.Get("providerSpecificData.prefix").String(), id}
+		if d := provider.Lookup(id); d != nil {
+			prefixes = append(prefixes, d.Alias)
+		}
+		switch {
+		case strings.HasSuffix(in.path, "/"+row.Get("id").String()): // itself
+		case name != "" && strings.EqualFold(taken, name):
+			return fmt.Errorf("an account is called %s already; choose another --name", clean(taken))
+		case prefix != "" && id != of && slices.Contains(prefixes, prefix):
+			return fmt.Errorf("--prefix %s: the account %s (%s) has it, and gets its requests; choose another", prefix, clean(taken), providerName(id))
+		}
+	}
+	return nil
+}
+
 // addAccount asks for the API key of an account that needs one and has no credential. The id
 // of a provider of one's own ends with random digits, since there may be several.
 func (a *app) addAccount(ctx context.Context, in *input) error {
 	if strings.HasSuffix(in.args[0], "-compatible") {
 		in.body["provider"] = fmt.Sprintf("%s-%08x", in.args[0], rand.Uint32())
 	}
-	if name, _ := in.body["name"].(string); name != "" {
-		all, err := in.client.call(ctx, "GET", "/api/providers", nil)
-		if err != nil {
-			return err
-		}
-		for _, row := range all.Get("data").Array() {
-			if taken := row.Get("name").String(); strings.EqualFold(taken, strings.TrimSpace(name)) {
-				return fmt.Errorf("an account is called %s already; choose another --name", clean(taken))
-			}
-		}
+	if err := in.checkTaken(ctx, in.args[0]); err != nil {
+		return err
 	}
 	given := slices.ContainsFunc(credentials, func(f field) bool { return in.body[f.name] != nil })
 	catalog, err := in.client.call(ctx, "GET", "/api/catalog/providers", nil)
@@ -447,12 +501,9 @@ func (a *app) usage(ctx context.Context, in *input) error {
 	}
 	columns, rows := []column{}, "groups"
 	for _, g := range strings.Split(by, ",") {
-		c, ok := usageBy[g]
+		c := usageBy[g]
 		if tag, isTag := strings.CutPrefix(g, "tag:"); isTag {
-			c, ok = column{title: strings.ToUpper(tag), path: "tag", none: "no " + tag}, true
-		}
-		if !ok {
-			return Usagef("usage --by %s: write a list of key, person, account, model, provider, endpoint, tool, tag:NAME, month, day and hour", by)
+			c = column{title: strings.ToUpper(tag), path: "tag", none: "no " + tag}
 		}
 		if columns = append(columns, c); g == "month" || g == "day" || g == "hour" {
 			rows = "data"
@@ -761,13 +812,7 @@ func (a *app) setup(ctx context.Context, in *input) error {
 		return a.show(t, func() error { return a.toolTexts(ctx, in, t) })
 	}
 	if !slices.Contains(tools, in.args[0]) {
-		near := catalog.Closest(in.args[0], tools)
-		for _, id := range tools {
-			if near == "" && strings.HasPrefix(id, in.args[0]) {
-				near = id // claude
-			}
-		}
-		return fmt.Errorf("no tool is called %q; %sweir setup lists them", in.args[0], maybe(near))
+		return fmt.Errorf("no tool is called %q; %sweir setup lists them", in.args[0], maybe(closest(in.args[0], tools)))
 	}
 	v, err := in.send(ctx)
 	if e := (*apiError)(nil); errors.As(err, &e) && in.body["model"] == nil && e.param() == "model" {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -76,7 +77,10 @@ func (r *run) root() *cobra.Command {
 			shell.Short = "print the script of " + shell.Name()
 		}
 		c.Args = cobra.ArbitraryArgs
-		c.RunE = func(*cobra.Command, []string) error {
+		c.RunE = func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.Mistyped("completion", args[0], args[0], shells)
+			}
 			return usagef("completion: name a shell: bash, zsh, fish or powershell")
 		}
 	}
@@ -90,6 +94,9 @@ func (r *run) root() *cobra.Command {
 	})
 	return root
 }
+
+// shells are those that completion knows.
+var shells = []string{"bash", "zsh", "fish", "powershell"}
 
 const completionText = "To load it:\n" +
 	"  weir completion bash > ~/.local/share/bash-completion/completions/weir\n" +
@@ -170,6 +177,12 @@ func flagMistake(c *cobra.Command, err error) string {
 	}
 	if name, ok := strings.CutPrefix(text, "flag needs an argument: "); ok {
 		return "the flag " + name + " needs a value;"
+	}
+	if letter, arg, ok := strings.Cut(text, "' in "); ok && strings.HasPrefix(text, "unknown shorthand") {
+		if strings.Contains(c.Use, "LIMIT") && unicode.IsDigit(rune(arg[1])) {
+			return "LIMIT " + arg + ": the amount must be a number greater than 0;"
+		}
+		return "unknown flag -" + letter[len(letter)-1:] + ";"
 	}
 	return text + ";"
 }

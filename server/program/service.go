@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 
+	"weir/server/cli"
 	"weir/server/service"
 	"weir/server/store"
 )
@@ -30,7 +31,7 @@ func (r *run) service(f *flags) error {
 	case "status":
 		return r.execute(plan.Status)
 	}
-	return usagef("service: unknown command %q; it takes install, uninstall or status", f.args[0])
+	return cli.Mistyped("service", f.args[0], f.args[0], []string{"install", "uninstall", "status"})
 }
 
 // servicePlan returns how the service of this user is installed, with these flags.

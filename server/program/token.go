@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"weir/server/cli"
 	"weir/server/store"
 )
 
@@ -22,8 +23,11 @@ func newSecret() string {
 // token serves weir token rotate: another operator token in the file of secrets, which a server reads
 // when it starts.
 func (r *run) token(f *flags) error {
-	if len(f.args) != 1 || f.args[0] != "rotate" {
+	if len(f.args) != 1 {
 		return usagef("token: it takes rotate")
+	}
+	if f.args[0] != "rotate" {
+		return cli.Mistyped("token", f.args[0], f.args[0], []string{"rotate"})
 	}
 	s, err := r.readSettings(f)
 	if err != nil {
