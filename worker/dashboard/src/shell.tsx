@@ -261,11 +261,11 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
               </Button>
               <Button
                 kind="quiet"
-                aria-label="Sign out everywhere"
+                icon="out"
                 title="End every session of this token, key or person"
                 onClick={() => void out(true)}
               >
-                Everywhere
+                Sign out everywhere
               </Button>
             </div>
           </div>
