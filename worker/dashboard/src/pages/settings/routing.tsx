@@ -17,6 +17,12 @@ const families = [
   ["Fable", "claudeFableModel"],
 ] as const;
 
+// timeouts are the settings of seconds, with their labels.
+const timeouts = [
+  ["First-byte timeout (seconds)", "firstByteSeconds"],
+  ["Stream idle timeout (seconds)", "idleSeconds"],
+] as const;
+
 // words returns the words of a list with commas.
 const words = (list: string) =>
   list
@@ -130,26 +136,18 @@ export function Routing({ machine }: { machine: Machine }) {
                 />
               </Setting>
               <div class="pair">
-                <Setting label="First-byte timeout (seconds)">
-                  <input
-                    type="number"
-                    required
-                    min="1"
-                    max="3600"
-                    value={v.firstByteSeconds}
-                    onInput={(e) => put({ firstByteSeconds: e.currentTarget.valueAsNumber })}
-                  />
-                </Setting>
-                <Setting label="Stream idle timeout (seconds)">
-                  <input
-                    type="number"
-                    required
-                    min="1"
-                    max="3600"
-                    value={v.idleSeconds}
-                    onInput={(e) => put({ idleSeconds: e.currentTarget.valueAsNumber })}
-                  />
-                </Setting>
+                {timeouts.map(([label, name]) => (
+                  <Setting key={name} label={label}>
+                    <input
+                      type="number"
+                      required
+                      min="1"
+                      max="3600"
+                      value={v[name]}
+                      onInput={(e) => put({ [name]: e.currentTarget.valueAsNumber })}
+                    />
+                  </Setting>
+                ))}
               </div>
               <div class="pair">
                 <Setting label="Concurrent requests" hint="Across all keys. 0 means no limit.">
