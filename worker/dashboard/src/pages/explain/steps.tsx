@@ -5,6 +5,7 @@ import { to } from "../../route";
 import { Section } from "../../layout";
 import { amount } from "../budgets/amount";
 import { failures } from "../combos/policy";
+import { changed } from "../requests/changed";
 import { Badge, Cut, Empty, Notice } from "../../ui";
 
 // Steps shows a plan: the accounts that are tried, in order, and those that are
@@ -97,11 +98,7 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
                     ))}
                   </p>
                 )}
-                {s.dropped.length > 0 && (
-                  <p class="small">
-                    Fields that the provider does not support (not sent): <code>{s.dropped.join(", ")}</code>
-                  </p>
-                )}
+                <Changed dropped={s.dropped} />
               </div>
             </li>
           ))}
@@ -130,6 +127,25 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
         </>
       )}
     </Section>
+  );
+}
+
+// Changed names the fields of the request that are not sent, and those that weir sets.
+function Changed({ dropped }: { dropped: string[] }) {
+  const [notSent, set] = changed(dropped);
+  return (
+    <>
+      {notSent && (
+        <p class="small">
+          Fields not sent: <code>{notSent}</code>
+        </p>
+      )}
+      {set && (
+        <p class="small">
+          Set by weir: <code>{set}</code>
+        </p>
+      )}
+    </>
   );
 }
 
