@@ -71,6 +71,11 @@ test("a key is created with limits, shown once, copied, used and revoked", async
       name: /For tests.*60\/min · 0 of 1,000\/day · 50,000 tokens\/min · 8 at a time · 2 models · until .*\$0\.00 of \$20\.00/,
     })
     .waitFor();
+  const before = page.viewportSize();
+  await page.setViewportSize({ width: 1024, height: 768 });
+  const limits = page.getByRole("cell", { name: /^60\/min/ });
+  assert.ok(await limits.evaluate((e) => e.scrollWidth <= e.clientWidth), "no limit is cut");
+  await page.setViewportSize(before);
   assert.equal((await chat(shown)).status, 200);
   assert.equal((await chat(shown, "up/vendor/nested-model")).status, 403);
 

@@ -1,3 +1,4 @@
+import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 import type { Budget, KeyRow } from "../api-types";
 import { now } from "../clock";
@@ -205,9 +206,7 @@ function Row({
     ...budgets.filter((b) => b !== own).map(usedText),
     k.models && (k.models.length === 1 ? `${k.models[0]} only` : `${k.models.length} models`),
     k.expiresAt && `${k.expiresAt > at ? "until" : "expired"} ${when(k.expiresAt)}`,
-  ]
-    .filter(Boolean)
-    .join(" · ");
+  ].filter((limit) => limit);
   return (
     <tr class="brief">
       <th scope="row" class="fill">
@@ -227,8 +226,14 @@ function Row({
       <td class="desk spare fill">
         <Cut>{k.scopes.map((s) => scopeNames[s] ?? s).join(", ")}</Cut>
       </td>
-      <td class={limits ? "fill limits full" : "desk"}>
-        {limits ? <Cut>{limits}</Cut> : <span class="muted">None</span>}
+      <td class={limits.length > 0 ? "limits full" : "desk"}>
+        {limits.map((limit, i) => (
+          <Fragment key={limit}>
+            {i > 0 && " · "}
+            <span>{limit}</span>
+          </Fragment>
+        ))}
+        {limits.length === 0 && <span class="muted">None</span>}
       </td>
       <td class="when" data-label="Last used">
         <Time at={k.lastUsedAt} />
