@@ -6,7 +6,15 @@ import { money, moneyLike, spent } from "../../worker/dashboard/src/amounts.ts";
 import { compact, inSeconds } from "../../worker/dashboard/src/format.ts";
 import { answered } from "../../worker/dashboard/src/pages/requests/changed.ts";
 import { outcome } from "../../worker/dashboard/src/pages/requests/outcome.ts";
-import { addRow, change, columns, metrics, textOf } from "../../worker/dashboard/src/pages/usage/columns.ts";
+import {
+  addRow,
+  amount,
+  change,
+  columns,
+  metrics,
+  partsOf,
+  textOf,
+} from "../../worker/dashboard/src/pages/usage/columns.ts";
 import {
   filterOf,
   hasHours,
@@ -59,7 +67,7 @@ test("usage is shown in a chart and in tables, by group and metric", async (t) =
   await table
     .getByRole("row", {
       name: new RegExp(
-        `^Total ${total.requests} 80% ${total.providerFailed} ${total.noAccount} ${total.refused} ${total.attempts} `,
+        `^Total ${total.requests} 80% ${total.succeeded} ${total.providerFailed} ${total.noAccount} ${total.refused} ${total.left} `,
       ),
     })
     .waitFor();
@@ -75,15 +83,7 @@ test("usage is shown in a chart and in tables, by group and metric", async (t) =
   for (const box of await boxes.all()) await box.check();
   await table.getByRole("columnheader", { name: "First token p95" }).waitFor();
   await p.getByText("Scroll the table sideways for more columns.").waitFor();
-  const more = [
-    "Disconnected",
-    "Failed attempts",
-    "Cached",
-    "Cache share",
-    "Reasoning",
-    "Latency p50",
-    "First token p50",
-  ];
+  const more = ["Attempts", "Failed attempts", "Cached", "Cache share", "Reasoning", "Latency p50", "First token p50"];
   for (const name of [...more, "First token p95"])
     await p.getByRole("group", { name: "Columns" }).getByLabel(name, { exact: true }).uncheck();
   assert.ok(!p.url().includes("columns="), "the usual columns are not in the address");
@@ -91,7 +91,7 @@ test("usage is shown in a chart and in tables, by group and metric", async (t) =
 
   await p.getByRole("combobox", { name: /^Group by/ }).selectOption("model");
   await table.getByRole("rowheader", { name: "up/test-embed" }).waitFor();
-  await table.getByRole("row", { name: /^Refused before routing 1 – 0 0 1 0 / }).waitFor();
+  await table.getByRole("row", { name: /^Refused before routing 1 – 0 0 0 1 0 / }).waitFor();
   await table.getByRole("rowheader", { name: "up/limited!status=429" }).waitFor();
   assert.ok((await legend(p)).includes("up/test-embed"));
   await p.getByRole("radio", { name: "Tokens" }).check();
@@ -243,7 +243,7 @@ test("a number leads to its requests, and a group is shown alone", async (t) => 
   assert.equal(await rows.count(), 1);
   await p.goBack();
   await table.getByRole("rowheader", { name: "up/test-embed" }).getByRole("button").click();
-  await table.getByRole("row", { name: /^Total 1 100% 0 0 0 1 / }).waitFor();
+  await table.getByRole("row", { name: /^Total 1 100% 1 0 0 0 0 / }).waitFor();
   await p.getByRole("button", { name: "Remove Model: up/test-embed" }).waitFor();
   await p.getByText("Filters (1)").click();
   assert.equal(await p.getByLabel("Model", { exact: true }).inputValue(), "up/test-embed");
@@ -616,6 +616,20 @@ test("a column is summed, named once in each place, and shown as unknown without
   assert.equal(change(requests, { requests: 2 }, {}), "");
   assert.equal(change(rate, { succeeded: 3, providerFailed: 1 }, { succeeded: 1, providerFailed: 1 }), "+25 points");
   assert.equal(change(rate, { succeeded: 4 }, {}), "");
+});
+
+test("the outcomes of the usual columns, and of the chart, add up to the requests", () => {
+  const row = { requests: 31, succeeded: 1, providerFailed: 2, noAccount: 4, refused: 8, left: 16 };
+  const outcomes = columns.filter((c) => c.head && !c.more && c.of?.outcome);
+  for (const [what, parts] of [
+    ["columns", outcomes.map((c) => amount(c, row))],
+    ["chart", partsOf(columns.find((c) => c.field === "requests")).map((p) => p.value(row))],
+  ])
+    assert.equal(
+      parts.reduce((sum, n) => sum + n),
+      row.requests,
+      what,
+    );
 });
 
 test("groups of tags and tools as text", () => {

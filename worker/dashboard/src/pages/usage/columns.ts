@@ -103,7 +103,7 @@ export const columns: Column[] = [
     text: percent,
     decimals: true,
   },
-  { field: "succeeded", text: number },
+  { field: "succeeded", head: "Succeeded", of: { outcome: "succeeded" }, text: number },
   {
     field: "providerFailed",
     head: "Provider failed",
@@ -126,7 +126,7 @@ export const columns: Column[] = [
     of: { outcome: "refused" },
     text: number,
   },
-  { field: "left", head: "Disconnected", more: true, of: { outcome: "left" }, text: number },
+  { field: "left", head: "Client disconnected", of: { outcome: "left" }, text: number },
   { field: "refusedKeyLimit", text: number },
   { field: "refusedBudget", text: number },
   { field: "refusedConcurrency", text: number },
@@ -136,6 +136,7 @@ export const columns: Column[] = [
   {
     field: "attempts",
     head: "Attempts",
+    more: true,
     metric: { id: "attempts", name: "Attempts" },
     stacks: true,
     parts: [
