@@ -7,6 +7,7 @@ import { pages } from "../../worker/dashboard/src/pages.ts";
 import { sections } from "../../worker/dashboard/src/pages/settings/sections.ts";
 import { compatible } from "../e2e/gateway.mjs";
 import { becomes, bench, holds, open, settled } from "./browser.mjs";
+import { ask, openPage, recorded, used } from "./used.mjs";
 
 let b;
 before(async () => {
@@ -119,4 +120,33 @@ test("times are local, with UTC in the tooltip", async (t) => {
   assert.equal(await time.getAttribute("datetime"), utc);
   const local = new Date(createdAt + 5.5 * 3_600_000).toISOString().slice(11, 16);
   assert.ok((await time.innerText()).endsWith(local), await time.innerText());
+});
+
+test("requests and usage name what was deleted, and show no id", async (t) => {
+  const { machineId, second } = await used(b);
+  const call = (method, path, body) => b.operator.call(method, `/${machineId}/api${path}`, body);
+  const { id: keyId, apiKey } = await call("POST", "/keys", { name: "Laptop" });
+  assert.equal(await ask(b, apiKey, "two/test-chat"), 200);
+  await recorded((path) => call("GET", path), 7);
+  await call("DELETE", `/keys/${keyId}`);
+  await call("DELETE", `/providers/${second.id}`);
+  const page = await openPage(t, b, machineId, "Requests");
+  const row = page.getByRole("row", { name: /Second \(deleted\).* Laptop \(revoked\)/ });
+  await row.getByRole("link").click();
+  const drawer = page.getByRole("dialog", { name: "Request" });
+  await drawer.getByText("Second (deleted)", { exact: true }).last().waitFor();
+  assert.equal(await drawer.getByRole("link", { name: /Second/ }).count(), 0, "no link to what is gone");
+  await page.goto(`${b.url}/#/m/${machineId}/usage?by=connection&connection=${second.id}`);
+  const table = page.getByRole("region", { name: "Usage" });
+  await table.getByRole("rowheader", { name: "Second (deleted)" }).waitFor();
+  await page.getByRole("button", { name: "Remove Account: Second (deleted)" }).waitFor();
+
+  // An account that the audit log no longer names.
+  await page.route(/\/api\/audit\?/, (route) => route.fulfill({ json: { data: [], names: {}, has_more: false } }));
+  await page.reload();
+  const unnamed = table.getByRole("rowheader", { name: "Deleted account" }).locator(".cut");
+  await unnamed.waitFor();
+  assert.equal(await unnamed.getAttribute("title"), second.id);
+  await page.goto(`${b.url}/#/m/${machineId}/requests`);
+  await page.getByRole("row").filter({ hasText: "Deleted account after First 429" }).waitFor();
 });

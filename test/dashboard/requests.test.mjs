@@ -464,6 +464,23 @@ test("a row and its drawer tell fields that weir set from those that were not se
   assert.match(facts, /Fields not sent\s+seed, top_k\s+Set by weir\s+max_tokens=59494/);
 });
 
+test("a long model id shows its alias and its end on a narrow screen", async (t) => {
+  const { machineId } = await shared();
+  const p = await openPage(t, b, machineId, "Requests", { viewport: { width: 1024, height: 768 } });
+  for (const more of [{}, { asked: "fast" }]) {
+    const model = "vllm/meta-llama/Llama-4-Maverick-17B-128E-Instruct-FP8";
+    await list(p, { asked: model, model, ...more });
+    const cell = p.getByRole("cell", { name: model });
+    await cell.waitFor();
+    const parts = cell.locator("code").last().locator(".middle > [aria-hidden]");
+    const cut = (at) => parts.nth(at).evaluate((e) => e.scrollWidth > e.clientWidth);
+    assert.deepEqual([await parts.count(), await cut(0), await cut(1)], [3, false, true]);
+    const [end, column] = [await parts.last().boundingBox(), await cell.boundingBox()];
+    assert.ok(end.x + end.width <= column.x + column.width, "the end of the id is in its column");
+    await p.unrouteAll();
+  }
+});
+
 // list has the page show one request.
 async function list(p, request) {
   const one = {

@@ -113,10 +113,10 @@ export function Badge({ kind = "", children }: Children & { kind?: "" | "good" |
 }
 
 // Cut shows a name on one line, apart from the direction of the text around it. A longer
-// one ends in an ellipsis; the tooltip has it whole.
-export function Cut({ children }: { children: string }) {
+// one ends in an ellipsis; the tooltip has it whole, or says more.
+export function Cut({ children, title = children }: { children: string; title?: string }) {
   return (
-    <bdi class="cut" title={children}>
+    <bdi class="cut" title={title}>
       {children}
     </bdi>
   );

@@ -1,9 +1,11 @@
+import type { RequestRow } from "../api-types";
 import { now } from "../clock";
 import { useState } from "preact/hooks";
 import { number } from "../format";
 import { useAction, useIdle, useSettled } from "../hooks";
 import { Load, Page, Table } from "../layout";
-import { useNames } from "../names";
+import { nameIn } from "../named";
+import { useNames } from "../lookup";
 import type { PageProps } from "../page";
 import { Popover } from "../popover";
 import { replace, to } from "../route";
@@ -27,8 +29,10 @@ export default function Requests({ machine, args: [open] }: PageProps) {
   const [live, setLive] = useState(true);
   const idle = useIdle();
   const list = useRequests(machine, settled, params, live && !idle && !filters.values.sort);
-  const names = useNames(machine).data;
-  const nameOf: NameOf = (id, of) => (id ? (names?.[of].get(id) ?? `${id.slice(0, 8)}…`) : "");
+  const { key, connection } = filters.values;
+  const names = useNames(machine, [...(list.data?.data.flatMap(idsOf) ?? []), key, connection]);
+  // Accounts have names for those who may see them. Members see the provider.
+  const nameOf: NameOf = (id, of) => (id && (of === "keys" || machine.may("viewer")) ? nameIn(names, of, id) : "");
   const saving = useAction();
   const { sort, ...filter } = params();
   // linkTo keeps the filters, which are in the address.
@@ -141,6 +145,7 @@ export default function Requests({ machine, args: [open] }: PageProps) {
           machine={machine}
           listed={list.data?.data.find((r) => r.id === open)}
           connectionName={(id) => nameOf(id, "connections")}
+          accountLink={(id) => (id && names?.connections.has(id) ? to(machine.id, "providers", id) : "")}
           keyName={(id) => nameOf(id, "keys")}
           onClose={() => replace(linkTo())}
         />
@@ -148,6 +153,9 @@ export default function Requests({ machine, args: [open] }: PageProps) {
     </Page>
   );
 }
+
+// idsOf returns the ids in a request that have names.
+const idsOf = (r: RequestRow) => [r.keyId, r.connectionId, ...(r.failed?.map((f) => f.connectionId) ?? [])];
 
 // kept returns what the list has, if it does not have every request.
 function kept({ kept, total, lostFailureAt }: RequestPage) {

@@ -7,7 +7,9 @@ import { Tabs } from "../forms";
 import { useLoad } from "../hooks";
 import { Load, Page, Section, Table } from "../layout";
 import { Lazy } from "../lazy";
-import { useNames } from "../names";
+import { Middle } from "../middle";
+import { tooltipOf } from "../named";
+import { useNames } from "../lookup";
 import type { PageProps } from "../page";
 import { Popover } from "../popover";
 import { to, useFilter } from "../route";
@@ -39,6 +41,7 @@ import {
   hasHours,
   type Ids,
   isGroup,
+  namedId,
   nameOf,
   type Report,
   timesOf,
@@ -75,7 +78,10 @@ export default function Usage({ machine }: PageProps) {
     const [report, before] = await Promise.all([get(span), compare && span.before ? get(stored(span.before)) : null]);
     return { ...report, by: group, ...(compare ? { before } : {}) };
   }, [machine, range, from, last, unit, group, compare, wanted]);
-  const names = useNames(machine).data;
+  const named = usage.data
+    ? [...usage.data.data, ...(usage.data.groups ?? [])].map((r) => namedId(r, usage.data!.by))
+    : [];
+  const names = useNames(machine, [...named, ids.values.key, ids.values.connection]);
   const picked = useMonth();
   const [ofMonth] = picked;
   const exports = [
@@ -104,7 +110,13 @@ export default function Usage({ machine }: PageProps) {
   );
   return (
     <Page title="Usage" intro="Days are in UTC. Usage is stored for 13 months, by hour for 8 days." actions={actions}>
-      <PeriodFields of={period} group={group} tags={usage.data?.tagNames ?? []} onGroup={setGroup}>
+      <PeriodFields
+        of={period}
+        group={group}
+        accounts={machine.may("viewer")}
+        tags={usage.data?.tagNames ?? []}
+        onGroup={setGroup}
+      >
         <Views machine={machine} page="usage" />
         <FilterFields
           of={ids}
@@ -141,13 +153,7 @@ export default function Usage({ machine }: PageProps) {
           )
         }
       </Load>
-      <MonthTotal
-        machine={machine}
-        group={group}
-        ids={ids.values}
-        name={(id) => nameOf(id, group, names)}
-        picked={picked}
-      />
+      <MonthTotal machine={machine} group={group} ids={ids.values} picked={picked} />
     </Page>
   );
 }
@@ -282,7 +288,7 @@ function Shown({ u, name, names, machineId, ids, picks, metric, onMetric, onGrou
                 <th>{intervals[u.unit].name}</th>
                 {rows.slice(0, maxLines).map((g) => (
                   <th key={g.id} class="num">
-                    <Cut>{name(g.id)}</Cut>
+                    <Cut title={tooltipOf(name(g.id), g.id)}>{name(g.id)}</Cut>
                   </th>
                 ))}
               </tr>
@@ -343,7 +349,11 @@ function Shown({ u, name, names, machineId, ids, picks, metric, onMetric, onGrou
                 name={
                   g.id ? (
                     <Button kind="link" onClick={() => onGroup(g.id)}>
-                      <Cut>{name(g.id)}</Cut>
+                      {u.by === "model" ? (
+                        <Middle>{g.id}</Middle>
+                      ) : (
+                        <Cut title={tooltipOf(name(g.id), g.id)}>{name(g.id)}</Cut>
+                      )}
                     </Button>
                   ) : (
                     name(g.id)
@@ -491,7 +501,7 @@ function Unpriced({ u, machineId, requests }: { u: Report; machineId: string; re
       <span key={`${m.provider}/${m.model}`}>
         {i > 0 && ", "}
         <a href={requests(cost, m.model ? { model: m.model } : {})}>
-          <Cut>{m.model || "unknown model"}</Cut>
+          <Middle>{m.model || "unknown model"}</Middle>
         </a>{" "}
         ({m.attempts})
       </span>

@@ -14,7 +14,7 @@ import { Bodies } from "./bodies";
 import { explainLink } from "./explain";
 import { changed } from "./changed";
 import { outcome, statusText } from "./outcome";
-import { costText, Models } from "./row";
+import { costText, Models, Named } from "./row";
 import { Waterfall } from "./waterfall";
 
 interface Props {
@@ -23,6 +23,8 @@ interface Props {
   /** the request if the list has it; it is loaded otherwise */
   listed?: RequestRow;
   connectionName: (id?: string) => string;
+  /** the address of an account, "" for one that does not exist */
+  accountLink: (id?: string) => string;
   keyName: (id?: string) => string;
   onClose: () => void;
 }
@@ -36,7 +38,7 @@ function costOf(r: RequestRow) {
 }
 
 // Details is the drawer with everything that is stored of a request.
-export function Details({ machine, id, listed, connectionName, keyName, onClose }: Props) {
+export function Details({ machine, id, listed, onClose, ...names }: Props) {
   const loaded = useLoad(
     async () => listed ?? (await machine.get<RequestRow>(`/requests/${encodeURIComponent(id)}`)),
     [machine, id],
@@ -44,13 +46,19 @@ export function Details({ machine, id, listed, connectionName, keyName, onClose 
   return (
     <Dialog title="Request" drawer onClose={onClose}>
       <Load of={loaded} what="request" rows={4}>
-        {(r) => <Shown {...{ r, machine, connectionName, keyName }} />}
+        {(r) => <Shown r={r} machine={machine} {...names} />}
       </Load>
     </Dialog>
   );
 }
 
-function Shown({ r, machine, connectionName, keyName }: Omit<Props, "id" | "listed" | "onClose"> & { r: RequestRow }) {
+function Shown({
+  r,
+  machine,
+  connectionName,
+  accountLink,
+  keyName,
+}: Omit<Props, "id" | "listed" | "onClose"> & { r: RequestRow }) {
   const result = outcome(r);
   const explain = machine.may("viewer") && explainLink(machine.id, r);
   const missing = r.error === "no_credentials" && /^No (.+) account /.exec(r.message ?? "")?.[1]; // provider
@@ -85,7 +93,7 @@ function Shown({ r, machine, connectionName, keyName }: Omit<Props, "id" | "list
         <Fact name="Endpoint">
           <code>{r.endpoint}</code>
         </Fact>
-        <Fact name="Key">{r.keyId && <Cut>{keyName(r.keyId)}</Cut>}</Fact>
+        <Fact name="Key">{r.keyId && <Named id={r.keyId} name={keyName(r.keyId)} />}</Fact>
         <Fact name="Tool">{r.tool}</Fact>
         <Fact name="Tags">{r.tags && <bdi>{r.tags.join(", ")}</bdi>}</Fact>
         <Fact name="Latency">
@@ -111,7 +119,7 @@ function Shown({ r, machine, connectionName, keyName }: Omit<Props, "id" | "list
       <Waterfall r={r} connectionName={connectionName} />
       <section aria-label="Attempts" class="stack">
         <h3>Attempts</h3>
-        <Attempts r={r} machineId={machine.id} connectionName={connectionName} />
+        <Attempts r={r} connectionName={connectionName} accountLink={accountLink} />
       </section>
       <Bodies machine={machine} r={r} />
       <div class="row wrap">
@@ -142,13 +150,9 @@ function Fact({ name, children }: { name: string; children?: ComponentChildren }
 // Attempts lists the attempts with their times from the arrival of the request.
 function Attempts({
   r,
-  machineId,
   connectionName,
-}: {
-  r: RequestRow;
-  machineId: string;
-  connectionName: (id?: string) => string;
-}) {
+  accountLink,
+}: Pick<Props, "connectionName" | "accountLink"> & { r: RequestRow }) {
   if (r.attempts === 0) return <p class="muted">Not sent to a provider.</p>;
   const failed = r.failed ?? [];
   const answered = r.attempts > failed.length && r.connectionId;
@@ -161,7 +165,11 @@ function Attempts({
           </span>
           <div>
             <p>
-              <Account id={f.connectionId} machineId={machineId} name={connectionName(f.connectionId) || f.provider} />{" "}
+              <Account
+                id={f.connectionId}
+                link={accountLink(f.connectionId)}
+                name={connectionName(f.connectionId) || f.provider}
+              />{" "}
               {f.model && (
                 <>
                   as <code>{f.model}</code>{" "}
@@ -190,7 +198,7 @@ function Attempts({
             <p>
               <Account
                 id={r.connectionId}
-                machineId={machineId}
+                link={accountLink(r.connectionId)}
                 name={connectionName(r.connectionId) || r.provider || ""}
               />{" "}
               {r.model && (
@@ -212,11 +220,11 @@ function Attempts({
   );
 }
 
-// Account links to an account.
-function Account({ id, machineId, name }: { id?: string; machineId: string; name: string }) {
-  if (!id) return <Cut>{name}</Cut>;
+// Account links to an account that exists.
+function Account({ id, link, name }: { id?: string; link: string; name: string }) {
+  if (!link) return <Named id={id} name={name} />;
   return (
-    <a href={to(machineId, "providers", id)}>
+    <a href={link}>
       <Cut>{name}</Cut>
     </a>
   );

@@ -1,5 +1,5 @@
 import { now } from "../../clock";
-import type { Names } from "../../names";
+import { nameIn, type Names } from "../../named";
 import { useFilter } from "../../route";
 import { Choice, Search, TextFilter } from "../../forms";
 import { FilterMenu } from "../../popover";
@@ -150,11 +150,16 @@ export function FilterRow({ filters, names, children }: Children & { filters: Fi
     if (name === "outcome") set("reason", "");
     set(name, value);
   };
+  const shown = (name: Name, options: [string, string][] | null) => {
+    if (name === "key") return nameIn(names, "keys", values.key);
+    if (name === "connection") return nameIn(names, "connections", values.connection);
+    return options?.find(([k]) => k === values[name])?.[1] ?? values[name];
+  };
   const chips = controls
     .filter(([name]) => values[name])
     .map(([name, label, options]) => ({
       label,
-      value: options?.find(([k]) => k === values[name])?.[1] ?? values[name],
+      value: shown(name, options),
       clear: () => change(name, ""),
     }));
   if (values.range)

@@ -3,6 +3,8 @@ import type { ComponentChildren } from "preact";
 import type { RequestRow } from "../../api-types";
 import { lowerBound, moneyLike, type Write } from "../../amounts";
 import { monthDay, number } from "../../format";
+import { Middle } from "../../middle";
+import { tooltipOf } from "../../named";
 import { Time } from "../../time";
 import { Badge, Cut } from "../../ui";
 import { answered, changed } from "./changed";
@@ -20,15 +22,15 @@ export function Estimated({ r, children }: { r: RequestRow; children: ComponentC
 export function Models({ r }: { r: RequestRow }) {
   const [first, then] = r.asked && r.model && r.asked !== r.model ? [r.asked, r.model] : [r.asked || r.model || "–"];
   return (
-    <span>
+    <span class="models">
       <code>
-        <Cut>{first}</Cut>
+        <Middle>{first}</Middle>
       </code>
       {then && (
         <>
-          {" → "}
+          <span>{" → "}</span>
           <code>
-            <Cut>{then}</Cut>
+            <Middle end={6}>{then}</Middle>
           </code>
         </>
       )}
@@ -97,11 +99,16 @@ export function Row({
         <Estimated r={r}>{costText(r, cost)}</Estimated>
       </td>
       <td class="fill key">
-        <Cut>{keyName}</Cut>
+        <Named id={r.keyId} name={keyName} />
       </td>
     </tr>
   );
 }
+
+// Named shows the name of a key or an account, of one that has no name the id in the tooltip.
+export const Named = ({ id, name = "" }: { id?: string; name?: string }) => (
+  <Cut title={tooltipOf(name, id)}>{name}</Cut>
+);
 
 // ServedBy shows the account that answered, and those that were tried before.
 function ServedBy({ r, connectionName }: { r: RequestRow; connectionName: (id?: string) => string }) {
@@ -109,20 +116,20 @@ function ServedBy({ r, connectionName }: { r: RequestRow; connectionName: (id?: 
   const served = answered(r);
   return (
     <>
-      {served && <Cut>{connectionName(r.connectionId)}</Cut>}
+      {served && <Named id={r.connectionId} name={connectionName(r.connectionId) || r.provider} />}
       {r.failed && (
         <>
           {served && <span class="muted"> after </span>}
           <ol class="tries" aria-label="Failed attempts">
             {r.failed.map((f, i) => {
-              const name = connectionName(f.connectionId);
+              const name = connectionName(f.connectionId) || f.provider;
               const reason = f.text ? `: ${f.text}` : f.code ? ` (${f.code})` : "";
               return (
                 <li
                   key={i}
                   title={`${name} ${f.model ?? ""} ${statusText(f.status, f.code)}${reason} after ${number(f.ms)} ms`}
                 >
-                  <Cut>{name}</Cut> {unreachable(f.code) || f.status}
+                  <Named id={f.connectionId} name={name} /> {unreachable(f.code) || f.status}
                 </li>
               );
             })}

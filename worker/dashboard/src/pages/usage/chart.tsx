@@ -4,6 +4,7 @@ import "uplot/dist/uPlot.min.css";
 import "./chart.css";
 import { clock, month, monthDay } from "../../format";
 import { dayMs, hourMs, type Unit } from "./span";
+import { Middle } from "../../middle";
 import { Cut } from "../../ui";
 
 // steps are the possible distances of the marks on an axis without decimals.
@@ -150,7 +151,7 @@ export default function Chart({
         {lines.map((l, i) => (
           <li key={l.name}>
             <span class={`swatch ${l.color ?? `s${i}`}`} aria-hidden="true" />
-            <Cut>{l.name}</Cut>
+            {l.name.includes("/") ? <Middle>{l.name}</Middle> : <Cut>{l.name}</Cut>}
             {at >= 0 && <strong>{format(l.values[at] ?? 0)}</strong>}
           </li>
         ))}

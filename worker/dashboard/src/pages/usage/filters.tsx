@@ -1,7 +1,7 @@
 import { now } from "../../clock";
 import type { ComponentChildren } from "preact";
 import { Choice, Tabs, TextFilter } from "../../forms";
-import type { Names } from "../../names";
+import { nameIn, type Names } from "../../named";
 import { FilterMenu } from "../../popover";
 import { useFilter } from "../../route";
 import { Field } from "../../ui";
@@ -30,18 +30,25 @@ export function usePeriod(): PeriodFilter {
 export function PeriodFields({
   of: { values, set },
   group,
+  accounts,
   tags,
   onGroup,
   children,
 }: {
   of: PeriodFilter;
   group: Group;
+  /** whether accounts have names, which members do not see */
+  accounts: boolean;
   /** names of tags */
   tags: string[];
   onGroup: (group: Group) => void;
   children: ComponentChildren;
 }) {
   const today = utcDay(now());
+  const named = groups
+    .slice(1)
+    .map(([by]) => by)
+    .filter((by) => accounts || by !== "connection");
   return (
     <div class="row wrap end filters">
       <Tabs label="Period" value={values.range} items={ranges.map(([k, n]) => [k, n])} onPick={set.range} />
@@ -58,7 +65,7 @@ export function PeriodFields({
         onChange={(e) => onGroup(e.currentTarget.value as Group)}
       >
         <option value="">No grouping</option>
-        {[...groups.slice(1).map(([by]) => by), ...tagGroups(group, tags)].map((by) => (
+        {[...named, ...tagGroups(group, tags)].map((by) => (
           <option key={by} value={by}>
             By {groupText(by)}
           </option>
@@ -145,13 +152,14 @@ export function FilterFields({
     ["tool", "Tool"],
     ["tag", "Tag"],
   ];
-  const chosen = (of: keyof Ids, list?: Map<string, string>) => {
+  const shown = (of: keyof Ids) => {
     const id = values[of] ?? "";
-    return list ? (list.get(id) ?? (id && `${id.slice(0, 8)}…`)) : id;
+    if (of === "key") return nameIn(names, "keys", id);
+    return of === "connection" ? nameIn(names, "connections", id) : id;
   };
   const chips = controls
     .filter(([of]) => values[of])
-    .map(([of, label, list]) => ({ label, value: chosen(of, list), clear: () => set(of, "") }));
+    .map(([of, label]) => ({ label, value: shown(of), clear: () => set(of, "") }));
   const unitName = (unit: Unit) => `${intervals[unit].name}s`;
   if (period.values.unit === span.unit)
     chips.push({ label: "Interval", value: unitName(span.unit), clear: () => period.set.unit("") });

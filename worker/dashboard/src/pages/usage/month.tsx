@@ -5,10 +5,12 @@ import { moneyLike } from "../../amounts";
 import { month as monthName, number } from "../../format";
 import { useLoad } from "../../hooks";
 import { Load, Section, Table } from "../../layout";
+import { tooltipOf } from "../../named";
+import { useNames } from "../../lookup";
 import { useFilter } from "../../route";
 import { Cut } from "../../ui";
 import { columns, figure, textOf, type UsageRow } from "./columns";
-import { type Group, groupName, groupRows, type Ids, type Report } from "./report";
+import { type Group, groupName, groupRows, type Ids, namedId, nameOf, type Report } from "./report";
 import { monthOf, months, startOf, utcDay } from "./span";
 
 const spend = columns.find((c) => c.field === "costUsd")!;
@@ -32,13 +34,11 @@ export function MonthTotal({
   machine,
   group,
   ids,
-  name,
   picked: [month, setMonth],
 }: {
   machine: Machine;
   group: Group;
   ids: Ids;
-  name: (id: string) => string;
   picked: [month: string, set: (month: string) => void];
 }) {
   return (
@@ -56,34 +56,24 @@ export function MonthTotal({
         </select>
       }
     >
-      {month && <Total machine={machine} month={month} group={group} ids={ids} name={name} />}
+      {month && <Total machine={machine} month={month} group={group} ids={ids} />}
     </Section>
   );
 }
 
-function Total({
-  machine,
-  month,
-  group,
-  ids,
-  name,
-}: {
-  machine: Machine;
-  month: string;
-  group: Group;
-  ids: Ids;
-  name: (id: string) => string;
-}) {
+function Total({ machine, month, group, ids }: { machine: Machine; month: string; group: Group; ids: Ids }) {
   const query = monthQuery(month, group, ids);
   const total = useLoad(() => machine.get<Report>(`/usage?${query}`), [machine, query]);
+  const names = useNames(machine, total.data?.data.map((r) => namedId(r, group)) ?? []);
+  const name = (id: string) => nameOf(id, group, names);
   return (
     <Load of={total} what="usage" rows={2}>
       {(u) => {
         const rows = [
           ...(group ? groupRows(u, group) : [])
             .sort((a, b) => figure(b.sum, "costUsd") - figure(a.sum, "costUsd") || name(a.id).localeCompare(name(b.id)))
-            .map((g) => ({ name: name(g.id), of: g.sum })),
-          { name: "Total", of: u.total },
+            .map((g) => ({ id: g.id, name: name(g.id), of: g.sum })),
+          { id: "", name: "Total", of: u.total },
         ];
         const cost = moneyLike(rows.map((r) => figure(r.of, "costUsd")));
         return (
@@ -103,7 +93,7 @@ function Total({
                   <tr key={i}>
                     <td>{month}</td>
                     <th scope="row">
-                      <Cut>{r.name}</Cut>
+                      <Cut title={tooltipOf(r.name, r.id)}>{r.name}</Cut>
                     </th>
                     <td class="num">{number(figure(r.of, "requests"))}</td>
                     <td class="num">{number(tokens(r.of))}</td>

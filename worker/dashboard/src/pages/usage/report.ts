@@ -1,5 +1,5 @@
 // A report of usage, as GET /api/usage returns it, and its parts.
-import type { Names } from "../../names";
+import { nameIn, type Names } from "../../named.ts";
 import { addRow, figure, type UsageRow } from "./columns.ts";
 import { intervals, monthOf, startOf, type Unit } from "./span.ts";
 
@@ -99,17 +99,25 @@ export function idOf(r: UsageRow, by: Group): string {
   return by ? (r.tag ?? "") : "";
 }
 
+// namedId returns the id of a row's group that has a name of its own: that of a key, an account or a
+// person.
+export function namedId(r: UsageRow, by: Group): string {
+  if (by === "tag:person") return personOf(r.tag ?? "");
+  return by === "key" || by === "connection" ? idOf(r, by) : "";
+}
+
+// personOf returns the person of a tag, "" for another tag.
+const personOf = (tag: string) => /^person=(p_[0-9a-f]{32})$/.exec(tag)?.[1] ?? "";
+
 // nameOf returns the name of a group by its id; names may not be loaded yet.
 export function nameOf(id: string, by: Group, names: Names | null): string {
-  const known = (map: Map<string, string> | undefined, removed: string) =>
-    map ? (map.get(id) ?? `${id.slice(0, 8)}… (${removed})`) : `${id.slice(0, 8)}…`;
   switch (by) {
     case "model":
       return id || "Unknown model";
     case "key":
-      return id ? known(names?.keys, "revoked") : "No key";
+      return id ? nameIn(names, "keys", id) : "No key";
     case "connection":
-      return id ? known(names?.connections, "deleted") : "No account";
+      return id ? nameIn(names, "connections", id) : "No account";
     case "provider":
       return id || "No provider";
     case "endpoint":
@@ -118,8 +126,9 @@ export function nameOf(id: string, by: Group, names: Names | null): string {
       return id || "Unknown tool";
   }
   if (by === "") return "All";
-  const tag = id.slice(by.length - tagGroup.length + 1);
-  return id ? (names?.people.get(tag) ?? tag) : `No ${groupName(by)}`;
+  const person = personOf(id);
+  if (person) return nameIn(names, "people", person);
+  return id ? id.slice(by.length - tagGroup.length + 1) : `No ${groupName(by)}`;
 }
 
 // GroupUsage is the usage of one group: its sum and its months, days or hours.
