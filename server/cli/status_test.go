@@ -57,22 +57,6 @@ func TestUnknownCostIsNotZero(t *testing.T) {
 	}
 }
 
-// Accounts that were created before names were given may have none, and a name can be removed.
-func TestDoctorNamesAnAccountWithoutAName(t *testing.T) {
-	w := newWorld(t)
-	gone := httptest.NewServer(nil)
-	gone.Close()
-	w.ok("accounts", "add", "openai-compatible", "--base-url", gone.URL+"/v1", "--prefix", "gone", "--api-key", "env:API_KEY", "--no-test")
-	w.run("", "accounts", "test", "gone")
-	id := regexp.MustCompile(`"id":"([a-z0-9]{20})"`).FindStringSubmatch(w.ok("accounts", "--json"))[1]
-	if code, _, failed := w.run(`{"name":""}`, "api", "PUT", "/api/providers/"+id, "--body", "-"); code != 0 {
-		t.Fatal(failed)
-	}
-	if _, out, _ := w.run("", "doctor"); !strings.Contains(out, "account "+id+" (") {
-		t.Errorf("%s", out)
-	}
-}
-
 func TestStatusOfAStoppedServer(t *testing.T) {
 	w := &world{T: t, home: t.TempDir()}
 	w.data = w.home + "/data"
