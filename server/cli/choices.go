@@ -2,8 +2,8 @@ package cli
 
 import (
 	"reflect"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"weir/pkg/catalog"
@@ -15,66 +15,87 @@ import (
 
 // choice are the values that a flag, an argument or a setting takes.
 type choice struct {
-	values []string
-	list   bool              // several, between commas
-	also   func(string) bool // further ones; nil is none
+	of     string          // the command, or its group, and the flag or argument; of all commands the flag alone
+	fixed  string          // the values, between spaces
+	values func() []string // in place of fixed ones
+	list   bool            // several, between commas
+	also   func(string) bool
 	// see says what lists them, where they are many. The gateway may know others then: only one that
 	// is nearly another is refused.
 	see string
 }
 
-// choices are the values of flags and arguments by the command, or its group, and by the flag alone where all
-// commands have the same. The help, the completion and the errors of mistyped values are made of them.
-var choices = map[string]choice{
-	"accounts sign-in PROVIDER": {values: providerIDs(), see: "weir accounts providers lists them"},
-	"accounts timeline --by":    {values: []string{"account", "provider", "model"}, list: true},
-	"combos --kind": {values: kindsOf(catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT, catalog.Video, catalog.Music,
-		catalog.Rerank, catalog.ImageToText, catalog.WebSearch, catalog.WebFetch)},
-	"combos --strategy":         {values: enumOf[FileCombo]("strategy")},
-	"combos --split-by":         {values: enumOf[FileCombo]("splitBy")},
-	"budgets --unpriced":        {values: enumOf[FileBudget]("unpriced")},
-	"destinations add KIND":     {values: destinationKinds(), see: "weir destinations kinds lists them"},
-	"identity-providers --kind": {values: enumOf[FileIdentityProvider]("kind")},
-	"keys --scopes":             {values: []string{"data", "manage", "export", "metrics"}, list: true},
-	"models ls --kind":          {values: []string{"llm", "embedding", "image", "tts", "stt", "video", "music", "rerank", "web", "image-to-text"}},
-	"models --kind":             {values: enumOf[FileModel]("type")},
-	"requests --outcome":        {values: []string{store.Succeeded, store.ProviderFailed, store.NoAccount, store.Refused, store.Left}},
-	"requests --provider":       {values: providerIDs(), see: "weir accounts providers lists them"},
-	"requests --reason": {values: []string{store.RefusedByKeyLimit, store.RefusedByBudget, store.RefusedByConcurrency, store.RefusedByKey,
-		store.RefusedByModel, store.RefusedByRequest}},
-	"requests --status": {values: []string{"429", "4xx", "5xx", "error", "client_left"}, also: regexp.MustCompile(`^[1-9](\d\d|xx)$`).MatchString},
-	"usage --by": {values: []string{"key", "person", "account", "model", "provider", "endpoint", "tool", "tag:NAME", "month", "day", "hour"}, list: true,
-		also: regexp.MustCompile(`^tag:[^,]`).MatchString},
-	"--role": {values: enumOf[FilePerson]("role")},
-	"--span": {values: []string{"24h", "30d"}},
-	"--tool": {values: toolIDs(), also: setup.IsTool, see: "weir setup lists them"},
+// choices are the values of flags and arguments. The help, the completion and the errors of mistyped values are
+// made of them.
+var choices = [...]choice{
+	{of: "accounts sign-in PROVIDER", values: providerIDs, see: seeProviders},
+	{of: "accounts timeline --by", fixed: "account provider model", list: true},
+	{of: "budgets --unpriced", values: func() []string { return enumOf(reflect.TypeFor[FileBudget](), "unpriced") }},
+	{of: "combos --kind", fixed: "llm embedding image tts stt video music rerank imageToText webSearch webFetch"},
+	{of: "combos --strategy", values: func() []string { return enumOf(reflect.TypeFor[FileCombo](), "strategy") }},
+	{of: "combos --split-by", values: func() []string { return enumOf(reflect.TypeFor[FileCombo](), "splitBy") }},
+	{of: "destinations add KIND", values: destinationKinds, see: "weir destinations kinds lists them"},
+	{of: "identity-providers --kind", values: func() []string { return enumOf(reflect.TypeFor[FileIdentityProvider](), "kind") }},
+	{of: "keys --scopes", fixed: "data manage export metrics", list: true},
+	{of: "models ls --kind", fixed: "llm embedding image tts stt video music rerank web image-to-text"},
+	{of: "models --kind", values: func() []string { return enumOf(reflect.TypeFor[FileModel](), "type") }},
+	{of: "requests --outcome", fixed: store.Succeeded + " " + store.ProviderFailed + " " + store.NoAccount + " " + store.Refused + " " + store.Left},
+	{of: "requests --provider", values: providerIDs, see: seeProviders},
+	{of: "requests --reason", fixed: store.RefusedByKeyLimit + " " + store.RefusedByBudget + " " + store.RefusedByConcurrency + " " +
+		store.RefusedByKey + " " + store.RefusedByModel + " " + store.RefusedByRequest},
+	{of: "requests --status", fixed: "429 4xx 5xx error client_left", also: isStatus},
+	{of: "usage --by", fixed: "key person account model provider endpoint tool tag:NAME month day hour", list: true, also: isTag},
+	{of: "--role", values: func() []string { return enumOf(reflect.TypeFor[FilePerson](), "role") }},
+	{of: "--span", fixed: "24h 30d"},
+	{of: "--tool", values: toolIDs, also: setup.IsTool, see: "weir setup lists them"},
 }
 
-// choiceOf returns the values of a flag, written --flag, or of an argument of a command.
-func choiceOf(command, param string) (choice, bool) {
+const seeProviders = "weir accounts providers lists them"
+
+// isStatus reports whether a text is a status or a class of them, such as 418 or 2xx.
+func isStatus(text string) bool {
+	_, err := strconv.Atoi(strings.TrimSuffix(text, "xx"))
+	return err == nil && len(text) == 3 && text[0] != '-'
+}
+
+// isTag reports whether a text names a tag, as tag:team.
+func isTag(text string) bool { return strings.HasPrefix(text, "tag:") && len(text) > len("tag:") }
+
+// choiceOf returns the values of a flag, written --flag, or of an argument of a command; nil if it takes any.
+func choiceOf(command, param string) *choice {
 	group, _, _ := strings.Cut(command, " ")
 	for _, name := range [...]string{command + " " + param, group + " " + param, param} {
-		if c, ok := choices[name]; ok {
-			return c, true
+		for i := range choices {
+			if choices[i].of == name {
+				return &choices[i]
+			}
 		}
 	}
-	return choice{}, false
+	return nil
+}
+
+// all returns the values.
+func (c *choice) all() []string {
+	if c.values != nil {
+		return c.values()
+	}
+	return strings.Fields(c.fixed)
 }
 
 // check returns an error if a text is none of the values.
-func (c choice) check(param, text string) error {
-	texts := []string{text}
+func (c *choice) check(param, text string) error {
+	values, texts := c.all(), []string{text}
 	if c.list {
 		texts = strings.Split(text, ",")
 	}
 	for _, one := range texts {
-		if slices.Contains(c.values, one) || c.also != nil && c.also(one) {
+		if slices.Contains(values, one) || c.also != nil && c.also(one) {
 			continue
 		}
 		if c.see == "" {
-			return Mistyped(param, text, one, c.values)
+			return Mistyped(param, text, one, values)
 		}
-		if near := closest(one, c.values); near != "" {
+		if near := closest(one, values); near != "" {
 			return Usagef("%s %s: %s%s", param, text, maybe(near), c.see)
 		}
 	}
@@ -82,11 +103,11 @@ func (c choice) check(param, text string) error {
 }
 
 // help returns the text of a flag with its values.
-func (c choice) help(text string) string {
+func (c *choice) help(text string) string {
 	if c.see != "" {
 		return text
 	}
-	return text + ": " + or(c.values)
+	return text + ": " + or(c.all())
 }
 
 // Mistyped returns the error of a text that is none of the values of a parameter, or has a part that is none.
@@ -119,20 +140,14 @@ func or(values []string) string {
 }
 
 // enumOf returns the values of a field of weir.yaml, nil if it takes any.
-func enumOf[T any](field string) []string {
-	for f := range reflect.TypeFor[T]().Fields() {
-		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == field && f.Tag.Get("enum") != "" {
-			return strings.Split(f.Tag.Get("enum"), ",")
+func enumOf(of reflect.Type, field string) []string {
+	for i := range of.NumField() {
+		tag := of.Field(i).Tag
+		if name, _, _ := strings.Cut(tag.Get("json"), ","); name == field && tag.Get("enum") != "" {
+			return strings.Split(tag.Get("enum"), ",")
 		}
 	}
 	return nil
-}
-
-func kindsOf(kinds ...catalog.Kind) (all []string) {
-	for _, k := range kinds {
-		all = append(all, string(k))
-	}
-	return all
 }
 
 func providerIDs() (all []string) {

@@ -21,30 +21,32 @@ func TestMistypedValues(t *testing.T) {
 				params = append(params, "--"+long)
 			}
 			for _, param := range params {
-				c, ok := choiceOf(full, param)
-				if !ok {
+				c := choiceOf(full, param)
+				if c == nil {
 					continue
 				}
+				values := c.all()
 				met[param] = true
-				if len(c.values) < 2 {
-					t.Errorf("%s %s has the values %v", full, param, c.values)
+				if len(values) < 2 {
+					t.Errorf("%s %s has the values %v", full, param, values)
 					continue
 				}
-				for _, v := range c.values {
+				for _, v := range values {
 					if err := c.check(param, v); err != nil && v != "tag:NAME" {
 						t.Errorf("%s: %v", full, err)
 					}
 				}
-				near := c.values[1] + c.values[1][len(c.values[1])-1:]
+				near := values[1] + values[1][len(values[1])-1:]
 				err := c.check(param, near)
-				if err == nil || !strings.Contains(err.Error(), param+" "+near+": did you mean "+c.values[1]+"? ") ||
-					!strings.Contains(err.Error(), c.see) || c.see == "" && !strings.HasSuffix(err.Error(), "It takes "+or(c.values)) {
+				if err == nil || !strings.Contains(err.Error(), param+" "+near+": did you mean "+values[1]+"? ") ||
+					!strings.Contains(err.Error(), c.see) || c.see == "" && !strings.HasSuffix(err.Error(), "It takes "+or(values)) {
 					t.Errorf("%s: %v", full, err)
 				}
 			}
 		}
 	}
-	for name := range choices {
+	for i := range choices {
+		name := choices[i].of
 		if words := strings.Fields(name); !met[words[len(words)-1]] {
 			t.Errorf("%s is of no command", name)
 		}

@@ -32,13 +32,13 @@ func (a *app) ciToken(ctx context.Context, address string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		id = v.Get("value").String()
+		id = str(v, "value")
 	}
 	v, err := a.plain(address, "").call(ctx, "POST", "/api/token", map[string]any{"token": id})
-	if err == nil && v.Get("token").String() == "" {
+	if err == nil && str(v, "token") == "" {
 		err = errors.New("the gateway returned no token")
 	}
-	return v.Get("token").String(), err
+	return str(v, "token"), err
 }
 
 // plain returns a client whose paths are of no machine.

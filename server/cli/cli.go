@@ -155,7 +155,7 @@ func (a *app) command(i int, g group, o op) *cobra.Command {
 			return Usagef("%s: unexpected argument %q; weir help %[1]s shows how to call it", name, args[most])
 		}
 		for i, word := range words[1:] {
-			if values, ok := choiceOf(full, word); ok && i < len(args) {
+			if values := choiceOf(full, word); values != nil && i < len(args) {
 				if err := values.check(word, args[i]); err != nil {
 					return err
 				}
@@ -392,11 +392,11 @@ func (in *input) said(v gjson.Result) string {
 
 // rowName returns the name and the id of a row, "" without an id.
 func rowName(v gjson.Result) string {
-	id := cmp.Or(v.Get("id").String(), v.Get("machineId").String())
+	id := cmp.Or(str(v, "id"), str(v, "machineId"))
 	if id == "" {
 		return ""
 	}
-	return strings.TrimSpace(clean(v.Get("name").String()) + " (" + id + ")")
+	return strings.TrimSpace(clean(str(v, "name")) + " (" + id + ")")
 }
 
 // show prints an answer of the API with --json, else calls people.
@@ -411,12 +411,12 @@ func (a *app) show(v gjson.Result, people func() error) error {
 // stored prints what a change has done, and what it has stored: secrets, which are shown once, on the standard
 // output, and the rest on the other.
 func (a *app) stored(said string, v gjson.Result) error {
-	if w := v.Get("warning").String(); w != "" {
+	if w := str(v, "warning"); w != "" {
 		fmt.Fprintln(a.Stderr, "weir: warning: "+clean(w))
 	}
 	fmt.Fprintln(a.Stderr, said)
 	for _, name := range []string{"apiKey", "webhookSecret"} {
-		if s := v.Get(name).String(); s != "" {
+		if s := str(v, name); s != "" {
 			fmt.Fprintln(a.Stderr, "Its secret, which is shown this once:")
 			fmt.Fprintln(a.Stdout, s)
 		}
@@ -450,8 +450,8 @@ func (a *app) complete(list, call string) cobra.CompletionFunc {
 			field = "name"
 		}
 		v, _ := c.call(ctx, "GET", list, nil) // without an answer nothing is completed
-		for _, r := range v.Get("data").Array() {
-			out = append(out, clean(r.Get(field).String()))
+		for _, r := range array(v, "data") {
+			out = append(out, clean(str(r, field)))
 		}
 		return slices.Compact(out), none
 	}

@@ -52,7 +52,7 @@ func (e *apiError) param() string { return gjson.GetBytes(e.body, "error.param")
 // and its code, by which docs/troubleshooting.md is searched.
 func (e *apiError) Error() string {
 	v := gjson.GetBytes(e.body, "error")
-	text := v.Get("message").String()
+	text := str(v, "message")
 	if text == "" {
 		return fmt.Sprintf("the gateway answered with status %d, and not as weir does; check the URL", e.status)
 	}
@@ -276,7 +276,7 @@ func (c *client) findMachine(ctx context.Context) (string, error) {
 	}
 	var names []string
 	for _, m := range list {
-		names = append(names, clean(m.Get("name").String())+" ("+m.Get("machineId").String()+")")
+		names = append(names, clean(str(m, "name"))+" ("+str(m, "machineId")+")")
 	}
 	if c.machine != "" {
 		return c.matchMachine(ctx, c.machine, list)
@@ -298,8 +298,8 @@ func (c *client) machines(ctx context.Context, q url.Values) (all []gjson.Result
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, page.Get("data").Array()...)
-		q.Set("cursor", page.Get("next").String())
+		all = append(all, array(page, "data")...)
+		q.Set("cursor", str(page, "next"))
 		if q.Get("cursor") == "" {
 			return all, nil
 		}
@@ -329,7 +329,7 @@ func (c *client) find(ctx context.Context, what, list, text string) (string, err
 	if err != nil {
 		return "", err
 	}
-	return match(what, text, v.Get("data").Array(), list)
+	return match(what, text, array(v, "data"), list)
 }
 
 // noMatch is a text that names no row of a list. It is a type since match is called by what the
@@ -349,14 +349,14 @@ func match(what, text string, rows []gjson.Result, list string) (string, error) 
 	}
 	var names, folded, beginnings, known []string
 	for _, r := range rows {
-		known = append(known, clean(r.Get("name").String()))
-		v := r.Get(id).String()
+		known = append(known, clean(str(r, "name")))
+		v := str(r, id)
 		switch {
 		case v == text:
 			return v, nil
-		case r.Get("name").String() == text:
+		case str(r, "name") == text:
 			names = append(names, v)
-		case strings.EqualFold(r.Get("name").String(), text):
+		case strings.EqualFold(str(r, "name"), text):
 			folded = append(folded, v)
 		case len(text) >= 4 && strings.HasPrefix(v, text):
 			beginnings = append(beginnings, v)

@@ -26,14 +26,14 @@ func (a *app) loginByDevice(ctx context.Context, c *client) (key string, err err
 		return "", err
 	}
 	fmt.Fprintf(a.Stderr, "Open %s\nand compare the code: %s. Approve it there; Ctrl-C ends the waiting.\n",
-		clean(device.Get("verification_uri_complete").String()), clean(device.Get("user_code").String()))
-	for wait := max(device.Get("interval").Int(), 1); ; {
+		clean(str(device, "verification_uri_complete")), clean(str(device, "user_code")))
+	for wait := max(num(device, "interval"), 1); ; {
 		if !pause(ctx, time.Duration(wait)*time.Second) {
 			return "", errors.New("interrupted")
 		}
-		v, err := c.call(ctx, "POST", "/api/device/token", map[string]any{"device_code": device.Get("device_code").String()})
+		v, err := c.call(ctx, "POST", "/api/device/token", map[string]any{"device_code": str(device, "device_code")})
 		if err == nil {
-			return v.Get("apiKey").String(), nil
+			return str(v, "apiKey"), nil
 		}
 		if !errors.As(err, &refused) {
 			return "", err

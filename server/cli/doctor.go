@@ -39,7 +39,7 @@ func (c *client) readParts(ctx context.Context) (gjson.Result, error) {
 func count(rows []gjson.Result, field string) string {
 	counts, order := map[string]int{}, []string{}
 	for _, r := range rows {
-		w := r.Get(field).String()
+		w := str(r, field)
 		if counts[w]++; counts[w] == 1 {
 			order = append(order, w)
 		}
@@ -75,22 +75,22 @@ const nearly = 0.9
 // judge examines the parts of a machine.
 func (a *app) judge(s gjson.Result) (out findings) {
 	health := s.Get("health")
-	if file := health.Get("file"); file.Get("state").String() == "failed" {
-		out.add(failure, "the configuration file is not applied: %s", clean(file.Get("error").String()))
+	if file := health.Get("file"); str(file, "state") == "failed" {
+		out.add(failure, "the configuration file is not applied: %s", clean(str(file, "error")))
 	}
-	if n := health.Get("replica.failures").Int(); n > 0 {
+	if n := num(health, "replica.failures"); n > 0 {
 		out.add(warning, "the configuration was not published %d times; calls may use an earlier one", n)
 	}
-	if n := health.Get("alerts.failing").Int(); n > 0 {
+	if n := num(health, "alerts.failing"); n > 0 {
 		out.add(warning, "%d alerts cannot be sent; look at weir destinations and the webhooks of the budgets", n)
 	}
 	if m := health.Get("configuration.maxBytes").Float(); m > 0 && health.Get("configuration.bytes").Float() > nearly*m {
 		out.add(warning, "the configuration is nearly as large as it may be; delete what is not used")
 	}
-	out.accounts(s.Get("accounts.data").Array())
-	out.keys(a, s.Get("keys.data").Array())
-	for _, d := range s.Get("destinations.data").Array() {
-		switch d.Get("status").String() {
+	out.accounts(array(s, "accounts.data"))
+	out.keys(a, array(s, "keys.data"))
+	for _, d := range array(s, "destinations.data") {
+		switch str(d, "status") {
 		case "disabled":
 			out.add(warning, "destination %s is disabled: %s; weir destinations test NAME enables it again",
 				d.Get("name"), d.Get("disabledReason"))
@@ -98,15 +98,15 @@ func (a *app) judge(s gjson.Result) (out findings) {
 			out.add(warning, "destination %s fails: %s", d.Get("name"), d.Get("lastError"))
 		}
 	}
-	for _, b := range s.Get("budgets.data").Array() {
-		if spent, limit := b.Get("spent").Float(), b.Get("limit").Float(); b.Get("exhausted").Bool() || limit > 0 && spent >= limit {
+	for _, b := range array(s, "budgets.data") {
+		if spent, limit := b.Get("spent").Float(), b.Get("limit").Float(); is(b, "exhausted") || limit > 0 && spent >= limit {
 			out.add(warning, "budget %s is used up", b.Get("name"))
 		} else if limit > 0 && spent > nearly*limit {
 			out.add(warning, "budget %s is used to %.0f%%", b.Get("name"), 100*spent/limit)
 		}
-		if n := b.Get("unpricedCalls").Int(); n > 0 && b.Get("unpriced").String() == "pass" {
+		if n := num(b, "unpricedCalls"); n > 0 && str(b, "unpriced") == "pass" {
 			out.add(warning, "budget %s does not count calls without a price, %d so far; weir settings set modelPrices=… sets prices, "+
-				"weir budgets set %s --unpriced refuse refuses such calls", b.Get("name"), n, ShellWord(b.Get("name").String()))
+				"weir budgets set %s --unpriced refuse refuses such calls", b.Get("name"), n, ShellWord(str(b, "name")))
 		}
 	}
 	return out
@@ -116,16 +116,16 @@ func (a *app) judge(s gjson.Result) (out findings) {
 func (f *findings) accounts(rows []gjson.Result) {
 	working := 0
 	for _, r := range rows {
-		switch h := r.Get("health").String(); {
-		case r.Get("status").String() == "inactive":
+		switch h := str(r, "health"); {
+		case str(r, "status") == "inactive":
 		case h == "ready" || h == "untested":
 			working++
 		default:
 			if h == "failing" || h == "limited" { // calls try it again
 				working++
 			}
-			name := cmp.Or(r.Get("name").String(), r.Get("id").String())
-			f.add(warning, "account %s (%s): %s: %s", name, providerName(r.Get("provider").String()), strings.ReplaceAll(h, "_", " "), r.Get("lastError"))
+			name := cmp.Or(str(r, "name"), str(r, "id"))
+			f.add(warning, "account %s (%s): %s: %s", name, providerName(str(r, "provider")), strings.ReplaceAll(h, "_", " "), r.Get("lastError"))
 		}
 	}
 	if len(rows) == 0 {
@@ -143,7 +143,7 @@ func (f *findings) keys(a *app, rows []gjson.Result) {
 		if strings.Contains(k.Get("scopes").Raw, `"data"`) && keyState(a, k).text == "ok" {
 			usable++
 		}
-		if at := k.Get("expiresAt").Int(); at > now && at < now+week && at > k.Get("createdAt").Int()+week {
+		if at := num(k, "expiresAt"); at > now && at < now+week && at > num(k, "createdAt")+week {
 			f.add(warning, "key %s expires at %s", k.Get("name"), when(a, k.Get("expiresAt")).text)
 		}
 	}
@@ -207,10 +207,10 @@ func (a *app) examine(ctx context.Context) (out findings) {
 			out.add(failure, "%v", err)
 			return out
 		}
-		if theirs := v.Get("version").String(); theirs != a.Version {
+		if theirs := str(v, "version"); theirs != a.Version {
 			out.add(warning, "the gateway has version %s, this program %s", theirs, a.Version)
 		}
-		if e := v.Get("prices.error").String(); e != "" {
+		if e := str(v, "prices.error"); e != "" {
 			out.add(warning, "prices are not refreshed: %s", e)
 		}
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -27,11 +28,9 @@ const toggle = "toggle"
 func (f field) add(c *cobra.Command, full string) {
 	long, short, _ := strings.Cut(f.flag, ",")
 	help := f.help
-	if values, ok := choiceOf(full, "--"+long); ok {
+	values := choiceOf(full, "--"+long)
+	if values != nil {
 		help = values.help(help)
-		defer func() {
-			_ = c.RegisterFlagCompletionFunc(long, cobra.FixedCompletions(values.values, cobra.ShellCompDirectiveNoFileComp))
-		}()
 	}
 	switch f.value {
 	case toggle:
@@ -40,13 +39,18 @@ func (f field) add(c *cobra.Command, full string) {
 		c.Flags().StringArrayP(long, short, nil, help)
 		c.Flags().Lookup(long).Annotations = map[string][]string{"setting": {f.value, ""}}
 	}
+	if values != nil {
+		_ = c.RegisterFlagCompletionFunc(long, func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return values.all(), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
 }
 
 // check returns an error if the flag has a value that it does not take.
 func (f field) check(c *cobra.Command, full string) error {
 	long, _, _ := strings.Cut(f.flag, ",")
-	values, ok := choiceOf(full, "--"+long)
-	if !ok {
+	values := choiceOf(full, "--"+long)
+	if values == nil {
 		return nil
 	}
 	texts, _ := c.Flags().GetStringArray(long)
@@ -205,10 +209,10 @@ func asLimit(_ *app, flag, text string) (any, error) {
 		return nil, Usagef("%s %s: write AMOUNT/WINDOW, as in 20/month (USD), 500000tokens/day or 1000requests/day", name, text)
 	}
 	unit := cmp.Or(m[2], "usd")
-	if units := enumOf[FileBudget]("unit"); !slices.Contains(units, unit) {
+	if units := enumOf(reflect.TypeFor[FileBudget](), "unit"); !slices.Contains(units, unit) {
 		return nil, Mistyped(name+" "+text+": the unit", m[2], m[2], units)
 	}
-	if windows := enumOf[FileBudget]("window"); !slices.Contains(windows, m[3]) {
+	if windows := enumOf(reflect.TypeFor[FileBudget](), "window"); !slices.Contains(windows, m[3]) {
 		return nil, Mistyped(name+" "+text+": the window", m[3], m[3], windows)
 	}
 	limit, err := strconv.ParseFloat(m[1], 64)

@@ -43,7 +43,7 @@ func (a *app) setIdentityProvider(ctx context.Context, in *input) error {
 	row := list.Get(`data.#(id=="` + in.path[strings.LastIndexByte(in.path, '/')+1:] + `")`)
 	clientSecret, given := in.body["clientSecret"]
 	in.body = keep(in.body, row, identityFields...)
-	if moved(in.body, row) && row.Get("hasSecret").Bool() && !given {
+	if moved(in.body, row) && is(row, "hasSecret") && !given {
 		return Usagef("the stored secret is of the client and the issuer of before: name the new one with --secret, or none")
 	}
 	if given {
@@ -76,8 +76,8 @@ func keep(item map[string]any, row gjson.Result, fields ...string) map[string]an
 // isDerived reports whether a row has its cause elsewhere: a person in a rule of an identity provider, a budget in
 // the template of a person, the key of an hour in weir call.
 func isDerived(row gjson.Result) bool {
-	return row.Get("byRule").Bool() || strings.HasPrefix(row.Get("tag").String(), "person=") ||
-		row.Get("name").String() == callKey && row.Get("expiresAt").Exists()
+	return is(row, "byRule") || strings.HasPrefix(str(row, "tag"), "person=") ||
+		str(row, "name") == callKey && has(row, "expiresAt")
 }
 
 // rules returns rules with the ids of their machines.

@@ -100,13 +100,13 @@ func (i *importer) channels(in *input, isNew bool) error {
 			rows = part
 		}
 	}
-	if !rows.IsArray() || !rows.Get("0.type").Exists() {
+	if !rows.IsArray() || !has(rows, "0.type") {
 		return fmt.Errorf("%s: it has no channels", in.args[0])
 	}
-	switch hasBan := rows.Get("0.auto_ban").Exists(); { // a field of new-api alone, as config is one of one-api
+	switch hasBan := has(rows, "0.auto_ban"); { // a field of new-api alone, as config is one of one-api
 	case !isNew && hasBan:
 		return fmt.Errorf("%s: it has channels of new-api, whose types have other numbers: weir import new-api", in.args[0])
-	case isNew && !hasBan && rows.Get("0.config").Exists():
+	case isNew && !hasBan && has(rows, "0.config"):
 		return fmt.Errorf("%s: it has channels of one-api, whose types have other numbers: weir import one-api", in.args[0])
 	}
 	variables := map[string]string{} // of keys

@@ -39,7 +39,7 @@ type fileSection struct {
 // label returns what people call a row.
 func (s *fileSection) label(name string, row gjson.Result) string {
 	if s.name == "people" {
-		return cmp.Or(row.Get("name").String(), name)
+		return cmp.Or(str(row, "name"), name)
 	}
 	return name
 }
@@ -193,7 +193,7 @@ func (p *planner) section(s fileSection) error {
 		return err
 	}
 	stored := map[string]gjson.Result{}
-	for _, row := range list.Get("data").Array() {
+	for _, row := range array(list, "data") {
 		fields, _ := row.Value().(map[string]any)
 		name := s.nameOf(fields)
 		if _, twice := stored[name]; twice && p.names(s.name, s.nameOf, name) {
@@ -201,7 +201,7 @@ func (p *planner) section(s fileSection) error {
 		}
 		stored[name] = row
 		if s.name == "keys" {
-			p.keyIDs[name] = row.Get("id").String()
+			p.keyIDs[name] = str(row, "id")
 		}
 	}
 	if s.secrets != nil {
@@ -214,7 +214,7 @@ func (p *planner) section(s fileSection) error {
 		row := stored[name]
 		delete(stored, name)
 		if row.Exists() {
-			p.owned[s.path] = append(p.owned[s.path], row.Get("id").String())
+			p.owned[s.path] = append(p.owned[s.path], str(row, "id"))
 		}
 		if err := p.row(s, name, item, row); err != nil {
 			return fmt.Errorf("%s %s: %w", s.what, name, err)
@@ -225,7 +225,7 @@ func (p *planner) section(s fileSection) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(stored)) {
 		row := stored[name]
-		id := row.Get("id").String()
+		id := str(row, "id")
 		if p.only != nil && s.name != "models" && !slices.Contains(p.only[s.path], id) || isDerived(row) {
 			continue
 		}
@@ -235,7 +235,7 @@ func (p *planner) section(s fileSection) error {
 		d := step{Action: "delete", Kind: s.what, Name: s.label(name, row), method: "DELETE", path: s.path + "/" + url.PathEscape(id),
 			etag: generation(row), collection: s.path}
 		if s.name == "models" {
-			q := url.Values{"providerAlias": {row.Get("providerAlias").String()}, "id": {id}, "type": {row.Get("type").String()}}
+			q := url.Values{"providerAlias": {str(row, "providerAlias")}, "id": {id}, "type": {str(row, "type")}}
 			d.path, d.etag = s.path+"?"+q.Encode(), ""
 		}
 		p.steps = append(p.steps, d)
@@ -273,14 +273,14 @@ func (p *planner) compare(s fileSection, stored map[string]gjson.Result) error {
 	for _, item := range itemsOf(p.values, s.name) {
 		name := s.nameOf(item)
 		row := stored[name]
-		id := row.Get("id").String()
+		id := str(row, "id")
 		for field, ref := range s.secrets(item) {
 			text, err := p.resolve(p.ctx, field, ref)
 			if err != nil {
 				return fmt.Errorf("%s %s: %w", s.what, name, err)
 			}
 			p.texts[s.name+"/"+name+"/"+field] = text
-			if names[id] = name; row.Get("hasSecret").Bool() || strings.Contains(row.Get("secrets").Raw, `"`+field+`"`) {
+			if names[id] = name; is(row, "hasSecret") || strings.Contains(row.Get("secrets").Raw, `"`+field+`"`) {
 				if rows[id] == nil {
 					rows[id] = map[string]string{}
 				}
@@ -342,7 +342,7 @@ func (p *planner) row(s fileSection, name string, item map[string]any, row gjson
 		p.steps = append(p.steps, one)
 		return nil
 	}
-	if one.key != "" && row.Get("keyId").String() == p.keyIDs[one.key] && p.keyIDs[one.key] != "" {
+	if one.key != "" && str(row, "keyId") == p.keyIDs[one.key] && p.keyIDs[one.key] != "" {
 		one.key = ""
 	}
 	for field, v := range body {
@@ -361,7 +361,7 @@ func (p *planner) row(s fileSection, name string, item map[string]any, row gjson
 	}
 	slices.Sort(one.Fields)
 	one.old = row
-	one.Action, one.method, one.path, one.etag = "change", "PUT", s.path+"/"+url.PathEscape(row.Get("id").String()), generation(row)
+	one.Action, one.method, one.path, one.etag = "change", "PUT", s.path+"/"+url.PathEscape(str(row, "id")), generation(row)
 	if s.name == "models" {
 		one.method, one.path, one.etag = "POST", s.path, ""
 	}
@@ -439,7 +439,7 @@ func (p *planner) accountBody(item map[string]any, row gjson.Result) (map[string
 
 // destinationBody returns the fields of a destination, with the settings that differ.
 func (p *planner) destinationBody(item map[string]any, row gjson.Result) (map[string]any, error) {
-	if kind := row.Get("kind").String(); row.Exists() && kind != item["kind"] {
+	if kind := str(row, "kind"); row.Exists() && kind != item["kind"] {
 		return nil, fmt.Errorf("its kind is %s and cannot change; rename the destination in the file, or delete it", kind)
 	}
 	body := maps.Clone(item)
@@ -470,7 +470,7 @@ func (p *planner) destinationBody(item map[string]any, row gjson.Result) (map[st
 // digits that the name decides.
 func (p *planner) provider(body map[string]any, row gjson.Result) error {
 	want, _ := body["provider"].(string)
-	got := row.Get("provider").String()
+	got := str(row, "provider")
 	compatible := strings.HasSuffix(want, "-compatible")
 	switch {
 	case !row.Exists() && compatible:
@@ -495,7 +495,7 @@ func (p *planner) keyBody(item map[string]any, row gjson.Result) (map[string]any
 		}
 		body["expiresAt"] = at
 	}
-	if paused, ok := body["paused"]; ok && row.Exists() && (paused == true) == row.Get("pausedAt").Exists() {
+	if paused, ok := body["paused"]; ok && row.Exists() && (paused == true) == has(row, "pausedAt") {
 		delete(body, "paused")
 	}
 	return body, nil
@@ -504,7 +504,7 @@ func (p *planner) keyBody(item map[string]any, row gjson.Result) (map[string]any
 // budgetBody returns the fields of a budget.
 func (p *planner) budgetBody(item map[string]any, row gjson.Result) (map[string]any, error) {
 	for _, name := range []string{"unit", "window"} {
-		if v, ok := item[name]; ok && row.Exists() && row.Get(name).String() != v {
+		if v, ok := item[name]; ok && row.Exists() && str(row, name) != v {
 			return nil, fmt.Errorf("its %s is %s and cannot change; rename the budget in the file, or delete it", name, row.Get(name))
 		}
 	}
@@ -766,17 +766,17 @@ func (p *planner) take(s step) error {
 	}
 	v := gjson.ParseBytes(raw)
 	p.etags[s.collection] = next // the generation of the row is that of the collection
-	if unknown := v.Get("unknown").Array(); len(unknown) > 0 {
+	if unknown := array(v, "unknown"); len(unknown) > 0 {
 		fmt.Fprintf(p.Stderr, "weir: warning: combo %s names unknown models: %s\n", s.Name, text(p.app, v.Get("unknown")).text)
 	}
 	if s.Kind == "key" && s.Action == "create" {
-		p.keyIDs[s.Name] = v.Get("id").String()
+		p.keyIDs[s.Name] = str(v, "id")
 	}
 	if paused {
-		_, p.etags[s.collection], err = p.client.exchange(p.ctx, "PUT", s.path+"/"+url.PathEscape(v.Get("id").String()), next,
+		_, p.etags[s.collection], err = p.client.exchange(p.ctx, "PUT", s.path+"/"+url.PathEscape(str(v, "id")), next,
 			map[string]any{"paused": true})
 	}
-	if s.Action == "create" && v.Get("apiKey").Exists() || v.Get("webhookSecret").Exists() {
+	if s.Action == "create" && has(v, "apiKey") || has(v, "webhookSecret") {
 		err = errors.Join(err, p.stored(fmt.Sprintf("The %s %s is stored.", s.Kind, rowName(v)), v))
 	}
 	return err

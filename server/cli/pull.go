@@ -132,7 +132,7 @@ func (a *app) fileOf(ctx context.Context, c *client) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		names[row.Get("id").String()] = k.Name
+		names[str(row, "id")] = k.Name
 		if !isDerived(row) {
 			f.Keys = append(f.Keys, k)
 		}
@@ -140,7 +140,7 @@ func (a *app) fileOf(ctx context.Context, c *client) (*File, error) {
 	budgets := f.Budgets
 	f.Budgets = nil
 	for i, row := range got["/api/budgets"].Array() {
-		if name, ok := names[row.Get("keyId").String()]; ok {
+		if name, ok := names[str(row, "keyId")]; ok {
 			budgets[i].Key = &name
 		}
 		if !isDerived(row) {
@@ -151,7 +151,7 @@ func (a *app) fileOf(ctx context.Context, c *client) (*File, error) {
 		accountOf(&f.Accounts[i], row)
 	}
 	for i, row := range got["/api/identity-providers"].Array() {
-		if row.Get("hasSecret").Bool() {
+		if is(row, "hasSecret") {
 			f.IdentityProviders[i].ClientSecret = variableOf(f.IdentityProviders[i].Name, "clientSecret")
 		}
 	}
@@ -167,7 +167,7 @@ func (a *app) fileOf(ctx context.Context, c *client) (*File, error) {
 	}
 	for i, row := range got["/api/destinations"].Array() {
 		to := &f.Destinations[i]
-		for _, name := range row.Get("secrets").Array() {
+		for _, name := range array(row, "secrets") {
 			if to.Settings == nil {
 				to.Settings = map[string]any{}
 			}
@@ -186,7 +186,7 @@ func variableOf(name, field string) *Reference {
 // keyOf returns a key of the API as one of the file.
 func keyOf(row gjson.Result) (k FileKey, err error) {
 	fields, _ := row.Value().(map[string]any)
-	at := row.Get("expiresAt").Int()
+	at := num(row, "expiresAt")
 	delete(fields, "expiresAt") // a number there
 	raw, err := json.Marshal(fields)
 	if err == nil {
@@ -196,7 +196,7 @@ func keyOf(row gjson.Result) (k FileKey, err error) {
 		text := time.UnixMilli(at).UTC().Format("2006-01-02T15:04:05.999Z07:00")
 		k.ExpiresAt = &text
 	}
-	if paused := row.Get("pausedAt").Exists(); paused {
+	if paused := has(row, "pausedAt"); paused {
 		k.Paused = &paused
 	}
 	return k, err
@@ -210,7 +210,7 @@ func accountOf(f *FileAccount, row gjson.Result) {
 	f.Options, _ = row.Get("providerSpecificData").Value().(map[string]any)
 	refs := map[string]**Reference{"apiKey": &f.APIKey, "accessKeyId": &f.AccessKeyID, "secretAccessKey": &f.SecretAccessKey,
 		"sessionToken": &f.SessionToken, "serviceAccount": &f.ServiceAccount, "accessToken": &f.AccessToken, "refreshToken": &f.RefreshToken}
-	if row.Get("expiresAt").Exists() {
+	if has(row, "expiresAt") {
 		delete(refs, "accessToken") // of a sign-in, which the gateway renews
 		delete(refs, "refreshToken")
 	}

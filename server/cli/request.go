@@ -7,14 +7,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
+	"time"
 
-	"github.com/tidwall/gjson"
-
-	"weir/pkg/wire/apierr"
+	"weir/pkg/store"
 )
 
 //go:embed requests.json
@@ -33,17 +30,17 @@ var requestWords = func() (words struct{ Statuses, Failures map[string]string })
 const unreachable = "upstream_unreachable"
 
 // statusText returns a status with its meaning: 429 rate limited.
-func statusText(status int64, code string) string {
+func statusText(status int, code string) string {
 	if code == unreachable {
 		return "unreachable"
 	}
-	n := strconv.FormatInt(status, 10)
+	n := strconv.Itoa(status)
 	return strings.TrimSpace(n + " " + requestWords.Statuses[n])
 }
 
 // failureText returns what an account did instead of answering: refused the key.
-func failureText(status int64, code string) string {
-	n := strconv.FormatInt(status, 10)
+func failureText(status int, code string) string {
+	n := strconv.Itoa(status)
 	other := "answered with status " + n
 	if status >= 500 {
 		other = "had an error"
@@ -51,165 +48,157 @@ func failureText(status int64, code string) string {
 	return cmp.Or(requestWords.Failures[code], requestWords.Failures[n], other)
 }
 
+func milliseconds(n int64) string { return strconv.FormatInt(n, 10) + " ms" }
+
 // request is a request as it is shown.
 type request struct {
-	gjson.Result
+	store.Request
 	*app
-	failed []gjson.Result // attempts
-}
-
-func (r *request) is(field string) bool     { return r.Get(field).String() != "" }
-func (r *request) text(field string) string { return clean(r.Get(field).String()) }
-func (r *request) ms(field string) string   { return r.Get(field).String() + " ms" }
-
-// left reports whether the client left before the end of the answer.
-func (r *request) left() bool {
-	return r.Get("status").Int() == apierr.StatusClientLeft || r.Get("error").String() == apierr.CodeClientLeft
 }
 
 // answered reports whether the account of the last attempt has answered, at least in part.
 func (r *request) answered() bool {
-	return r.Get("attempts").Int() > int64(len(r.failed)) && r.is("connectionId") && (r.left() || r.Get("status").Int() < 400)
+	return r.Attempts > len(r.Failed) && r.ConnectionID != "" && (r.Left() || r.Status < 400)
 }
 
-// account returns the name of the account of a request or an attempt, without one that of its provider.
-func (r *request) account(of gjson.Result) string {
-	return clean(cmp.Or(r.known[of.Get("connectionId").String()], providerName(of.Get("provider").String())))
+// account returns the name of an account, without one that of its provider.
+func (r *request) account(id, provider string) string {
+	return cmp.Or(r.known[id], providerName(provider))
 }
 
 // what returns what became of the request, as a sentence.
 func (r *request) what() string {
 	var tried []string
-	for _, f := range r.failed {
-		tried = append(tried, r.account(f)+" "+failureText(f.Get("status").Int(), f.Get("code").String()))
+	for i := range r.Failed {
+		f := &r.Failed[i]
+		tried = append(tried, r.account(f.ConnectionID, f.Provider)+" "+failureText(f.Status, f.Code))
 	}
-	served, code := r.account(r.Result), r.Get("error").String()
-	switch outcome := r.Get("outcome").String(); {
-	case r.left():
+	served := r.account(r.ConnectionID, r.Provider)
+	switch {
+	case r.Left():
 		return "The client disconnected before the end of the answer."
-	case outcome == "refused":
-		reason := spaced(cmp.Or(r.Get("reason").String(), r.Get("status").String()))
-		if reason == "request" {
-			reason = "invalid request"
-		}
-		return "Refused by weir: " + reason + "."
-	case outcome == "no_account":
+	case r.Outcome == store.Refused && r.Reason == store.RefusedByRequest:
+		return "Refused by weir: invalid request."
+	case r.Outcome == store.Refused:
+		return "Refused by weir: " + spaced(cmp.Or(r.Reason, strconv.Itoa(r.Status))) + "."
+	case r.Outcome == store.NoAccount:
 		return "No account could be tried."
-	case r.Get("status").Int() >= 400 && len(tried) > 0:
+	case r.Status >= 400 && len(tried) > 0:
 		return "Failed: " + strings.Join(tried, ", then ") + "."
-	case r.Get("status").Int() >= 400:
-		return "Failed: " + statusText(r.Get("status").Int(), code) + "."
-	case code != "":
-		return "Interrupted: " + served + " " + failureText(r.Get("status").Int(), code) + "."
+	case r.Status >= 400:
+		return "Failed: " + statusText(r.Status, r.Error) + "."
+	case r.Error != "":
+		return "Interrupted: " + served + " " + failureText(r.Status, r.Error) + "."
 	case len(tried) > 0:
 		return "Answered by " + served + ", after " + strings.Join(tried, " and ") + "."
 	}
 	return "Answered by " + served + "."
 }
 
-// facts returns what is known of the request, a line each.
-func (r *request) facts() table {
-	t := table{columns: []column{{}, {}}, wrap: true}
-	add := func(name, format string, args ...any) {
-		if text := fmt.Sprintf(format, args...); text != "" {
-			t.add(plain(name), plain(text))
-		}
+// tokens returns a number of tokens, and how many of them are of a sort.
+func (r *request) tokens(n, part int64, sort string) string {
+	text := strconv.FormatInt(n, 10)
+	switch {
+	case n == 0:
+		return ""
+	case r.Estimated:
+		text = "≈ " + text
 	}
-	about := ""
-	if r.Get("estimated").Bool() {
-		about = "≈ "
+	if part > 0 {
+		text += ", " + strconv.FormatInt(part, 10) + " of them " + sort
 	}
-	tokens := func(name, field, part, of string) {
-		if v := r.Get(field); v.Exists() {
-			text := about + v.String()
-			if n := r.Get(part).Int(); n > 0 {
-				text += fmt.Sprintf(", %d of them %s", n, of)
-			}
-			add(name, "%s", text)
-		}
-	}
-	add("Request", "%s", r.text("id"))
-	add("Time", "%s %s", when(r.app, r.Get("at")).text[:len("2006-01-02")], clock(r.app, r.Get("at")).text)
-	status := r.text("status")
-	if r.Get("attempts").Int() > 0 {
-		status = statusText(r.Get("status").Int(), r.Get("error").String())
-	}
-	if r.is("error") && !r.is("message") {
-		status += " (" + r.text("error") + ")"
-	}
-	add("Status", "%s", status)
-	add("Endpoint", "%s", r.text("endpoint"))
-	add("Key", "%s", named(r.app, r.Get("keyId")).text)
-	add("Tool", "%s", r.text("tool"))
-	add("Tags", "%s", strings.ReplaceAll(text(r.app, r.Get("tags")).text, ",", ", "))
-	models := slices.Compact([]string{cmp.Or(r.text("asked"), r.text("model")), cmp.Or(r.text("model"), r.text("asked"))})
-	add("Model", "%s", strings.Join(models, " → "))
-	if r.answered() {
-		add("Account", "%s", r.account(r.Result))
-		add("Provider", "%s", providerName(r.Get("provider").String()))
-	}
-	latency := r.ms("latencyMs")
-	if r.is("firstMs") {
-		latency += ", first token after " + r.ms("firstMs")
-	}
-	add("Latency", "%s", latency)
-	tokens("Input", "inputTokens", "cacheReadTokens", "cached")
-	tokens("Output", "outputTokens", "reasoningTokens", "reasoning")
-	add("Cost", "%s", r.cost(about))
-	var unsent, set []string
-	for _, d := range r.Get("dropped").Array() {
-		if strings.Contains(d.String(), "=") {
-			set = append(set, d.String())
-		} else {
-			unsent = append(unsent, d.String())
-		}
-	}
-	add("Not sent", "%s", strings.Join(unsent, ", "))
-	add("Set by weir", "%s", strings.Join(set, ", "))
-	if trace := strings.Split(r.text("traceparent"), "-"); len(trace) > 1 {
-		add("Trace", "%s", trace[1])
-	}
-	return t
+	return text
 }
 
 // cost returns the cost in words, or what keeps it unknown.
-func (r *request) cost(about string) string {
-	amount := requestCost(r.app, r.Result).text
-	switch parts := text(r.app, r.Get("unpricedParts")).text; {
-	case r.Get("priced").Bool():
-		return about + amount
-	case parts != "":
-		return amount + ", no price for " + strings.ReplaceAll(strings.ReplaceAll(parts, "_", " "), ",", ", ")
-	case amount != "":
-		return amount + ", no price is known"
+func (r *request) cost() string {
+	text := "unknown"
+	if r.Priced || r.CostUSD > 0 {
+		text = dollars(r.CostUSD, !r.Priced)
+	}
+	switch {
+	case r.Priced && r.Estimated:
+		return "≈ " + text
+	case r.Priced:
+		return text
+	case len(r.Unpriced) > 0:
+		return text + ", no price for " + strings.ReplaceAll(strings.Join(r.Unpriced, ", "), "_", " ")
+	case r.Input > 0 || r.CostUSD > 0:
+		return text + ", no price is known"
 	}
 	return ""
+}
+
+// facts returns what is known of the request, a line each.
+func (r *request) facts() table {
+	status, latency, model := strconv.Itoa(r.Status), milliseconds(r.LatencyMs), cmp.Or(r.Asked, r.Model)
+	if r.Attempts > 0 {
+		status = statusText(r.Status, r.Error)
+	}
+	if r.Error != "" && r.Message == "" {
+		status += " (" + r.Error + ")"
+	}
+	if r.FirstMs > 0 {
+		latency += ", first token after " + milliseconds(r.FirstMs)
+	}
+	if r.Model != "" && r.Model != model {
+		model += " → " + r.Model
+	}
+	account, provider, trace := "", "", ""
+	if r.answered() {
+		account, provider = r.account(r.ConnectionID, r.Provider), providerName(r.Provider)
+	}
+	var unsent, set []string
+	for _, d := range r.Dropped {
+		if strings.Contains(d, "=") {
+			set = append(set, d)
+		} else {
+			unsent = append(unsent, d)
+		}
+	}
+	if parts := strings.Split(r.TraceParent, "-"); len(parts) > 1 {
+		trace = parts[1]
+	}
+	t := table{columns: make([]column, 2), wrap: true}
+	for _, one := range [...][2]string{
+		{"Request", r.ID}, {"Time", time.UnixMilli(r.At).Format(time.DateTime)}, {"Status", status}, {"Endpoint", r.Endpoint},
+		{"Key", cmp.Or(r.known[r.KeyID], r.KeyID)}, {"Tool", r.Tool}, {"Tags", strings.Join(r.Tags, ", ")}, {"Model", model},
+		{"Account", account}, {"Provider", provider}, {"Latency", latency}, {"Input", r.tokens(r.Input, r.CacheRead, "cached")},
+		{"Output", r.tokens(r.Output, r.Reasoning, "reasoning")}, {"Cost", r.cost()}, {"Not sent", strings.Join(unsent, ", ")},
+		{"Set by weir", strings.Join(set, ", ")}, {"Trace", trace},
+	} {
+		if one[1] != "" {
+			t.texts(one[:]...)
+		}
+	}
+	return t
 }
 
 // attempts returns the attempts, a line each, and what providers said.
 func (r *request) attempts() (t table, said []string) {
 	t.columns = []column{{title: "TRY", right: true}, {title: "ACCOUNT"}, {title: "PROVIDER"}, {title: "MODEL"}, {title: "RESULT"},
 		{title: "DURATION", right: true}}
-	add := func(of gjson.Result, result cell, ms int64) {
-		t.add(plain(strconv.Itoa(len(t.rows)+1)), plain(r.account(of)), plain(providerName(of.Get("provider").String())),
-			plain(of.Get("model").String()), result, plain(fmt.Sprintf("%d ms", ms)))
+	add := func(id, provider, model, result, color string, ms int64) {
+		t.texts(strconv.Itoa(len(t.rows)+1), r.account(id, provider), providerName(provider), model, result, milliseconds(ms))
+		t.rows[len(t.rows)-1][4].color = color
 	}
-	for _, f := range r.failed {
-		code := f.Get("code").String()
-		add(f, cell{statusText(f.Get("status").Int(), code), red}, f.Get("ms").Int())
-		if text := clean(f.Get("text").String()); text != "" {
-			if code != "" {
-				text += " (" + clean(code) + ")"
-			}
-			said = append(said, r.account(f)+": "+text)
+	for i := range r.Failed {
+		f := &r.Failed[i]
+		add(f.ConnectionID, f.Provider, f.Model, statusText(f.Status, f.Code), red, f.Ms)
+		text := f.Text
+		if text != "" && f.Code != "" {
+			text += " (" + f.Code + ")"
+		}
+		if text != "" {
+			said = append(said, r.account(f.ConnectionID, f.Provider)+": "+text)
 		}
 	}
-	if r.Get("attempts").Int() > int64(len(r.failed)) && r.is("connectionId") {
-		result := cell{"answered", green}
-		if r.is("error") || !r.answered() {
-			result = cell{"interrupted", yellow}
+	if r.Attempts > len(r.Failed) && r.ConnectionID != "" {
+		result, color := "answered", green
+		if r.Error != "" || !r.answered() {
+			result, color = "interrupted", yellow
 		}
-		add(r.Result, result, max(0, r.Get("latencyMs").Int()-r.Get("sentMs").Int()))
+		add(r.ConnectionID, r.Provider, r.Model, result, color, max(0, r.LatencyMs-r.SentMs))
 	}
 	return t, said
 }
@@ -218,87 +207,86 @@ func (r *request) attempts() (t table, said []string) {
 // first attempt, the attempts, the waits between them, and of a stream the time to its first token.
 func (r *request) timing() table {
 	t := table{columns: []column{{title: "TIMING"}, {title: "START", right: true}, {title: "DURATION", right: true}}}
-	at, end := int64(0), max(0, r.Get("latencyMs").Int())
+	at, before := int64(0), "weir"
 	until := func(name string, to int64, attempt bool) {
-		next := min(max(to, at), end)
+		next := min(max(to, at), max(0, r.LatencyMs))
 		if attempt || next > at {
-			t.add(plain(name), plain(fmt.Sprintf("%d ms", at)), plain(fmt.Sprintf("%d ms", next-at)))
+			t.texts(name, milliseconds(at), milliseconds(next-at))
 		}
 		at = next
 	}
-	before := "weir"
-	for _, f := range r.failed {
-		until(before, f.Get("sentMs").Int(), false)
-		until(r.account(f)+": "+statusText(f.Get("status").Int(), f.Get("code").String()), at+f.Get("ms").Int(), true)
+	for i := range r.Failed {
+		f := &r.Failed[i]
+		until(before, f.SentMs, false)
+		until(r.account(f.ConnectionID, f.Provider)+": "+statusText(f.Status, f.Code), at+f.Ms, true)
 		before = "wait before the next attempt"
 	}
-	account := r.account(r.Result)
-	switch {
-	case r.Get("attempts").Int() <= int64(len(r.failed)):
-		until("weir, after the last attempt", end, false)
-	case r.is("firstMs"):
-		until(before, r.Get("sentMs").Int(), false)
-		until(account+": first token", r.Get("firstMs").Int(), true)
-		until(account+": rest of the stream", end, false)
-	default:
-		until(before, r.Get("sentMs").Int(), false)
-		until(account+": answer", end, true)
+	if r.Attempts <= len(r.Failed) {
+		until("weir, after the last attempt", r.LatencyMs, false)
+		return t
 	}
+	account, answer := r.account(r.ConnectionID, r.Provider), ": answer"
+	until(before, r.SentMs, false)
+	if r.FirstMs > 0 {
+		until(account+": first token", r.FirstMs, true)
+		answer = ": rest of the stream"
+	}
+	until(account+answer, r.LatencyMs, r.FirstMs == 0)
 	return t
 }
 
 // next returns the commands that help further, and what they do.
 func (r *request) next() table {
-	t := table{columns: []column{{}, {}}, wrap: true}
+	t := table{columns: make([]column, 2), wrap: true}
 	add := func(does string, words ...string) {
-		line := "weir"
+		for _, f := range [...][2]string{{"--gateway", r.gateway}, {"--data", r.data}, {"--machine", r.machine}} {
+			if f[1] != "" {
+				words = append(words, f[:]...)
+			}
+		}
+		line := "  weir"
 		for _, w := range words {
 			line += " " + ShellWord(w)
 		}
-		for _, f := range [...][2]string{{"--gateway", r.gateway}, {"--data", r.data}, {"--machine", r.machine}} {
-			if f[1] != "" {
-				line += " " + f[0] + " " + ShellWord(f[1])
+		for _, row := range t.rows {
+			if row[0].text == line {
+				return
 			}
 		}
-		if !slices.ContainsFunc(t.rows, func(row []cell) bool { return row[0].text == "  "+clean(line) }) {
-			t.add(plain("  "+line), plain(does))
-		}
+		t.texts(line, does)
 	}
-	key := clean(r.known[r.Get("keyId").String()]) // "" of one that was revoked
-	for _, f := range r.failed {
-		account := r.known[f.Get("connectionId").String()]
-		switch doing := failureText(f.Get("status").Int(), f.Get("code").String()); {
+	key := r.known[r.KeyID] // "" of one that was revoked
+	for i := range r.Failed {
+		f := &r.Failed[i]
+		switch account, doing := r.known[f.ConnectionID], failureText(f.Status, f.Code); {
 		case account == "":
 		case doing == requestWords.Failures["401"]:
 			add("replaces the key", "accounts", "rotate", account)
 		case doing == requestWords.Failures["404"]:
 			add("lists its models", "accounts", "models", account)
-		case f.Get("status").Int() >= 500:
+		case f.Status >= 500:
 			add("calls it once", "accounts", "test", account)
 		}
 	}
-	switch r.Get("reason").String() {
-	case "key", "key_limit":
-		if key != "" {
-			add("shows the limits of the key", "keys", "show", key)
-		}
-	case "budget":
-		add("shows what is spent", "budgets")
-	case "model":
+	switch {
+	case r.Reason == store.RefusedByModel:
 		add("lists the models", "models")
-	}
-	if r.Get("error").String() == "no_credentials" {
+	case r.Reason == store.RefusedByBudget:
+		add("shows what is spent", "budgets")
+	case (r.Reason == store.RefusedByKey || r.Reason == store.RefusedByKeyLimit) && key != "":
+		add("shows the limits of the key", "keys", "show", key)
+	case r.Error == "no_credentials":
 		add("connects an account", "accounts", "add", "PROVIDER")
-	} else if r.Get("outcome").String() == "no_account" {
+	case r.Outcome == store.NoAccount:
 		add("shows what keeps them", "accounts")
 	}
-	if r.Get("captured").Bool() {
-		add("prints the prompt and the answer", "captures", "show", r.text("id"))
+	if r.Captured {
+		add("prints the prompt and the answer", "captures", "show", r.ID)
 	}
-	if asked := r.text("asked"); asked != "" && strings.HasPrefix(r.text("endpoint"), "/v1/") && r.Get("reason").String() != "model" {
-		words := []string{"explain", asked}
-		if r.text("endpoint") != usualPath {
-			words = append(words, "--path", r.text("endpoint"))
+	if r.Asked != "" && strings.HasPrefix(r.Endpoint, "/v1/") && r.Reason != store.RefusedByModel {
+		words := []string{"explain", r.Asked}
+		if r.Endpoint != usualPath {
+			words = append(words, "--path", r.Endpoint)
 		}
 		if key != "" {
 			words = append(words, "--key", key)
@@ -313,50 +301,51 @@ const usualPath = "/v1/chat/completions"
 
 // showRequest shows a request: that of an id, or the latest that flags name.
 func (a *app) showRequest(ctx context.Context, in *input) error {
-	var v gjson.Result
-	var err error
-	if len(in.args) == 1 {
-		if len(in.values) > 0 {
-			return Usagef("requests show: name an ID, or flags for the latest request that they name")
-		}
-		v, err = in.send(ctx)
-	} else {
+	latest := len(in.args) == 0
+	if latest {
 		in.path = "/api/requests"
+		in.set("?limit", 1)
 		if err := errors.Join(in.find(ctx, "key", "?key"), in.find(ctx, "account", "?connection")); err != nil {
 			return err
 		}
-		in.set("?limit", 1)
-		if v, err = in.send(ctx); err == nil {
-			if v = v.Get("data.0"); !v.Exists() {
-				return errors.New("no such request is listed; weir requests lists all, weir requests -f waits for more")
-			}
-		}
+	} else if len(in.values) > 0 {
+		return Usagef("requests show: name an ID, or flags for the latest request that they name")
 	}
+	v, err := in.send(ctx)
 	if err != nil {
 		return err
+	}
+	if latest {
+		if v = v.Get("data.0"); !v.Exists() {
+			return errors.New("no such request is listed; weir requests lists all, weir requests -f waits for more")
+		}
 	}
 	return a.show(v, func() error {
 		if err := a.learnNames(ctx, in.client); err != nil {
 			return err
 		}
-		return a.printRequest(&request{v, a, v.Get("failed").Array()})
+		return a.printRequest(v.Raw)
 	})
 }
 
 // printRequest prints a request in words.
-func (a *app) printRequest(r *request) error {
+func (a *app) printRequest(raw string) error {
+	r := &request{app: a}
+	if err := json.Unmarshal([]byte(raw), &r.Request); err != nil {
+		return err
+	}
 	var b bytes.Buffer
 	paragraph := func(text string) {
-		lines := []string{text}
+		lines := []string{clean(text)}
 		if width := a.width(); width > 0 {
-			lines = Lines(text, width)
+			lines = Lines(lines[0], width)
 		}
 		b.WriteString(strings.Join(lines, "\n") + "\n")
 	}
 	paragraph(r.what())
-	if message := r.text("message"); message != "" && !r.left() {
-		if code := r.text("error"); code != "" {
-			message += " (" + code + ")"
+	if message := r.Message; message != "" && !r.Left() {
+		if r.Error != "" {
+			message += " (" + r.Error + ")"
 		}
 		paragraph(route.ReplaceAllStringFunc(message, commandOf))
 	}

@@ -82,7 +82,7 @@ func (a *app) sendInvitation(ctx context.Context, in *input) error {
 	}
 	return a.show(v, func() error {
 		fmt.Fprintln(a.Stderr, "Send this link to the person alone. It works once, for seven days:")
-		_, err := fmt.Fprintln(a.Stdout, clean(v.Get("link").String()))
+		_, err := fmt.Fprintln(a.Stdout, clean(str(v, "link")))
 		return err
 	})
 }
@@ -155,8 +155,8 @@ func (a *app) disableModels(ctx context.Context, in *input) error {
 		return err
 	}
 	var known []string
-	for _, row := range all.Get("data").Array() {
-		known = append(known, row.Get("providerSpecificData.prefix").String(), row.Get("provider").String())
+	for _, row := range array(all, "data") {
+		known = append(known, str(row, "providerSpecificData.prefix"), str(row, "provider"))
 	}
 	for _, d := range provider.All() {
 		known = append(known, d.Alias, d.ID)
@@ -169,12 +169,13 @@ func (a *app) disableModels(ctx context.Context, in *input) error {
 
 // setSettings reads NAME=VALUE.
 func (a *app) setSettings(ctx context.Context, in *input) error {
+	all := reflect.TypeFor[FileSettings]()
 	for _, one := range in.args {
 		name, value, ok := strings.Cut(one, "=")
 		if !ok {
 			return Usagef("settings set %s: write NAME=VALUE; NAME= is the default", one)
 		}
-		if values := enumOf[FileSettings](name); values != nil && value != "" && !slices.Contains(values, value) {
+		if values := enumOf(all, name); values != nil && value != "" && !slices.Contains(values, value) {
 			return Mistyped(name, value, value, values)
 		}
 		in.body[name] = value
@@ -185,7 +186,6 @@ func (a *app) setSettings(ctx context.Context, in *input) error {
 		}
 	}
 	v, err := in.send(ctx)
-	all := reflect.TypeFor[FileSettings]()
 	if e := (*apiError)(nil); errors.As(err, &e) {
 		if _, sent := in.body[e.param()]; sent && fieldOf(all, e.param()) == nil {
 			return fmt.Errorf("%s is not a setting; %s", e.param(), fieldsLike(all, e.param()))
@@ -201,7 +201,7 @@ func (a *app) setSettings(ctx context.Context, in *input) error {
 func (a *app) setAccount(ctx context.Context, in *input) error {
 	account, err := in.client.call(ctx, "GET", in.path, nil)
 	if err == nil {
-		err = in.checkTaken(ctx, account.Get("provider").String())
+		err = in.checkTaken(ctx, str(account, "provider"))
 	}
 	if err != nil {
 		return err
@@ -220,14 +220,14 @@ func (in *input) checkTaken(ctx context.Context, of string) error {
 	if err != nil {
 		return err
 	}
-	for _, row := range all.Get("data").Array() {
-		taken, id := row.Get("name").String(), row.Get("provider").String()
-		prefixes := []string{row.Get("providerSpecificData.prefix").String(), id}
+	for _, row := range array(all, "data") {
+		taken, id := str(row, "name"), str(row, "provider")
+		prefixes := []string{str(row, "providerSpecificData.prefix"), id}
 		if d := provider.Lookup(id); d != nil {
 			prefixes = append(prefixes, d.Alias)
 		}
 		switch {
-		case strings.HasSuffix(in.path, "/"+row.Get("id").String()): // itself
+		case strings.HasSuffix(in.path, "/"+str(row, "id")): // itself
 		case name != "" && strings.EqualFold(taken, name):
 			return fmt.Errorf("an account is called %s already; choose another --name", clean(taken))
 		case prefix != "" && id != of && slices.Contains(prefixes, prefix):
@@ -251,16 +251,16 @@ func (a *app) addAccount(ctx context.Context, in *input) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range catalog.Get("data").Array() {
-		auth := p.Get("auth").String()
+	for _, p := range array(catalog, "data") {
+		auth := str(p, "auth")
 		switch {
-		case p.Get("id").String() != in.args[0] || given || auth == "none" || p.Get("keyFree").Bool():
+		case str(p, "id") != in.args[0] || given || auth == "none" || is(p, "keyFree"):
 		case auth == "aws":
 			return Usagef("accounts add: name the keys by --access-key-id and --secret-access-key")
 		case auth == "google":
 			return Usagef("accounts add: name the file of the service account by --service-account file:PATH")
 		default:
-			if in.body["apiKey"], err = a.secret("API key of " + clean(p.Get("name").String())); err != nil {
+			if in.body["apiKey"], err = a.secret("API key of " + clean(str(p, "name"))); err != nil {
 				return err
 			}
 		}
@@ -269,7 +269,7 @@ func (a *app) addAccount(ctx context.Context, in *input) error {
 	if err != nil {
 		return err
 	}
-	name := clean(cmp.Or(v.Get("name").String(), v.Get("id").String()))
+	name := clean(cmp.Or(str(v, "name"), str(v, "id")))
 	err = a.show(v, func() error {
 		err := a.stored(in.said(v), v)
 		if strings.HasSuffix(in.args[0], "-compatible") && !given {
@@ -293,41 +293,41 @@ func (a *app) tryAccount(ctx context.Context, in *input, account gjson.Result, n
 	if err := in.client.needServer(ctx); err != nil {
 		return untested(err)
 	}
-	v, err := in.client.call(ctx, "POST", "/api/providers/"+url.PathEscape(account.Get("id").String())+"/test", nil)
+	v, err := in.client.call(ctx, "POST", "/api/providers/"+url.PathEscape(str(account, "id"))+"/test", nil)
 	if err != nil { // too many tests
 		return untested(err)
 	}
-	if v.Get("error").String() == "unsupported" {
-		return untested(errors.New(strings.TrimSuffix(v.Get("message").String(), ".")))
+	if str(v, "error") == "unsupported" {
+		return untested(errors.New(strings.TrimSuffix(str(v, "message"), ".")))
 	}
 	if !a.json {
 		a.printTest(v)
 	}
-	if !v.Get("ok").Bool() {
+	if !is(v, "ok") {
 		return fmt.Errorf("the account is stored, and does not work; %s", remedy(v, account, name))
 	}
-	if d := provider.Lookup(account.Get("provider").String()); d != nil && slices.Contains(d.Kinds, catalog.LLM) {
-		fmt.Fprintf(a.Stderr, "Ask a model: weir call %s Hello\n", ShellWord(clean(cmp.Or(v.Get("model").String(), "MODEL"))))
+	if d := provider.Lookup(str(account, "provider")); d != nil && slices.Contains(d.Kinds, catalog.LLM) {
+		fmt.Fprintf(a.Stderr, "Ask a model: weir call %s Hello\n", ShellWord(clean(cmp.Or(str(v, "model"), "MODEL"))))
 	}
 	return nil
 }
 
 // printTest prints the result of a test of an account.
 func (a *app) printTest(v gjson.Result) {
-	if v.Get("ok").Bool() {
-		fmt.Fprintf(a.Stdout, "ok, %s %s\n", clean(v.Get("model").String()), seconds(a, v.Get("latencyMs")).text)
+	if is(v, "ok") {
+		fmt.Fprintf(a.Stdout, "ok, %s %s\n", clean(str(v, "model")), seconds(a, v.Get("latencyMs")).text)
 	} else {
-		fmt.Fprintf(a.Stdout, "%s (%s)\n", clean(v.Get("message").String()), clean(v.Get("error").String()))
+		fmt.Fprintf(a.Stdout, "%s (%s)\n", clean(str(v, "message")), clean(str(v, "error")))
 	}
 }
 
 // remedy returns what to do with an account whose test has failed.
 func remedy(test, account gjson.Result, name string) string {
-	switch test.Get("error").String() {
+	switch str(test, "error") {
 	case "unauthorized", "no_credentials":
 		return "weir accounts rotate " + ShellWord(name) + " replaces its credential"
 	case "connection_failed", "timeout", "not_found", "invalid_answer":
-		if account.Get("providerSpecificData.baseUrl").String() != "" {
+		if str(account, "providerSpecificData.baseUrl") != "" {
 			return "weir accounts set " + ShellWord(name) + " --base-url URL changes its address"
 		}
 	}
@@ -361,7 +361,7 @@ func (a *app) test(ctx context.Context, in *input) error {
 		return err
 	}
 	err = a.show(v, func() error { a.printTest(v); return nil })
-	if err == nil && !v.Get("ok").Bool() {
+	if err == nil && !is(v, "ok") {
 		account, _ := in.client.call(ctx, "GET", strings.TrimSuffix(in.path, "/test"), nil) // whose address is of use
 		err = fmt.Errorf("the account does not work; %s", remedy(v, account, in.args[0]))
 	}
@@ -375,16 +375,16 @@ func (a *app) testIdentityProvider(ctx context.Context, in *input) error {
 		return err
 	}
 	err = a.show(v, func() error {
-		for _, finding := range v.Get("findings").Array() {
+		for _, finding := range array(v, "findings") {
 			fmt.Fprintln(a.Stdout, clean(finding.String()))
 		}
-		if v.Get("ok").Bool() {
+		if is(v, "ok") {
 			fmt.Fprintln(a.Stdout, "The provider can be used.")
 		}
 		return nil
 	})
-	if err == nil && !v.Get("ok").Bool() {
-		err = fmt.Errorf("the provider cannot be used: %s", clean(v.Get("reason").String()))
+	if err == nil && !is(v, "ok") {
+		err = fmt.Errorf("the provider cannot be used: %s", clean(str(v, "reason")))
 	}
 	return err
 }
@@ -395,8 +395,8 @@ func (a *app) testDestination(ctx context.Context, in *input) error {
 	if err != nil {
 		return err
 	}
-	if !v.Get("delivered").Bool() {
-		err = fmt.Errorf("the test was not delivered: %s", clean(v.Get("error").String()))
+	if !is(v, "delivered") {
+		err = fmt.Errorf("the test was not delivered: %s", clean(str(v, "error")))
 	}
 	return errors.Join(a.show(v, func() error {
 		if err == nil {
@@ -441,9 +441,9 @@ func (a *app) signIn(ctx context.Context, in *input) error {
 		return err
 	}
 	fmt.Fprintf(a.Stderr, "Open %s and enter the code %s. Waiting for the sign-in; Ctrl-C cancels it.\n",
-		clean(device.Get("verificationUri").String()), clean(device.Get("userCode").String()))
+		clean(str(device, "verificationUri")), clean(str(device, "userCode")))
 	base := strings.TrimSuffix(in.path, "/device")
-	for wait := device.Get("intervalMs").Int(); ; {
+	for wait := num(device, "intervalMs"); ; {
 		if !pause(ctx, time.Duration(max(wait, 1))*time.Millisecond) {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			defer cancel()
@@ -454,10 +454,10 @@ func (a *app) signIn(ctx context.Context, in *input) error {
 		if err != nil {
 			return err
 		}
-		if v.Get("status").String() != "pending" {
+		if str(v, "status") != "pending" {
 			return a.show(v, func() error { return a.stored(in.said(v.Get("connection")), v.Get("connection")) })
 		}
-		wait = v.Get("waitMs").Int()
+		wait = num(v, "waitMs")
 	}
 }
 
@@ -487,7 +487,7 @@ var usageBy = map[string]column{
 
 // keyless names usage without a key: where no request is without one it is of tests of accounts.
 func keyless(rows []gjson.Result) string {
-	if slices.ContainsFunc(rows, func(r gjson.Result) bool { return !r.Get("keyId").Exists() && r.Get("requests").Int() > 0 }) {
+	if slices.ContainsFunc(rows, func(r gjson.Result) bool { return !has(r, "keyId") && num(r, "requests") > 0 }) {
 		return "no key"
 	}
 	return "account tests"
@@ -575,10 +575,10 @@ func (a *app) learnNames(ctx context.Context, c *client) error {
 		if err != nil {
 			return err
 		}
-		for _, row := range v.Get("data").Array() {
-			name := row.Get("name").String()
-			a.known[row.Get("id").String()] = name
-			id := row.Get("provider").String()
+		for _, row := range array(v, "data") {
+			name := str(row, "name")
+			a.known[str(row, "id")] = name
+			id := str(row, "provider")
 			if d := provider.Lookup(id); d != nil && d.Compatible && name != "" {
 				a.known[id] = name + " (" + d.Name + ")"
 			}
@@ -617,7 +617,7 @@ func (a *app) requests(ctx context.Context, in *input) error {
 		default: // the next call may be answered
 			fmt.Fprintf(a.Stderr, "weir: warning: %v\n", err)
 		}
-		rows := v.Get("data").Array()
+		rows := array(v, "data")
 		slices.Reverse(rows)
 		if in.values["follow"] == "" {
 			return a.show(v, func() error { return a.print(a.rows(requestColumns, rows)) })
@@ -649,13 +649,13 @@ func (a *app) audit(ctx context.Context, in *input) error {
 	for id, name := range v.Get("names").Map() {
 		a.known[strings.TrimPrefix(id, "person:")], a.known["key:"+id] = name.String(), "key "+name.String()
 	}
-	err = a.show(v, func() error { return a.print(a.rows(in.op.columns, v.Get("data").Array())) })
+	err = a.show(v, func() error { return a.print(a.rows(in.op.columns, array(v, "data"))) })
 	switch chain := v.Get("chain"); {
 	case err != nil || !chain.Exists():
-	case chain.Get("ok").Bool():
+	case is(chain, "ok"):
 		fmt.Fprintln(a.Stderr, "The digests of all records match.")
 	default:
-		err = fmt.Errorf("the audit log was damaged or altered at record %d", chain.Get("brokenAt").Int())
+		err = fmt.Errorf("the audit log was damaged or altered at record %d", num(chain, "brokenAt"))
 	}
 	return err
 }
@@ -673,7 +673,7 @@ func (a *app) explain(ctx context.Context, in *input) error {
 	if err != nil {
 		return err
 	}
-	return a.show(v, func() error { return a.print(a.rows(planColumns, v.Get("plan").Array())) })
+	return a.show(v, func() error { return a.print(a.rows(planColumns, array(v, "plan"))) })
 }
 
 // chat asks a model.
@@ -758,13 +758,13 @@ func (a *app) callAsOperator(ctx context.Context, c *client, send func(key strin
 	if err != nil {
 		return nil, "", err
 	}
-	key := v.Get("apiKey").String()
+	key := str(v, "apiKey")
 	if stored.Calls == nil {
 		stored.Calls = map[string]string{}
 	}
 	stored.Calls[place] = key
 	if unreadable != nil || a.writeGateways(stored) != nil {
-		temporary = v.Get("id").String()
+		temporary = str(v, "id")
 	}
 	res, err = send(key)
 	return res, temporary, err
@@ -783,10 +783,10 @@ func (a *app) printStream(ctx context.Context, res *http.Response) error {
 			return nil
 		}
 		v := gjson.Parse(data)
-		if v.Get("error").Exists() {
+		if has(v, "error") {
 			return &apiError{status: res.StatusCode, body: []byte(data)}
 		}
-		fmt.Fprint(a.Stdout, printable(v.Get("choices.0.delta.content").String()))
+		fmt.Fprint(a.Stdout, printable(str(v, "choices.0.delta.content")))
 	}
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
@@ -801,12 +801,12 @@ func (a *app) setup(ctx context.Context, in *input) error {
 		return err
 	}
 	if len(in.args) == 0 {
-		return a.show(list, func() error { return a.print(a.rows(toolColumns, list.Get("data").Array())) })
+		return a.show(list, func() error { return a.print(a.rows(toolColumns, array(list, "data"))) })
 	}
 	var tools []string
-	for _, t := range list.Get("data").Array() {
-		tools = append(tools, t.Get("id").String())
-		if t.Get("id").String() != in.args[0] || t.Get("script").Bool() {
+	for _, t := range array(list, "data") {
+		tools = append(tools, str(t, "id"))
+		if str(t, "id") != in.args[0] || is(t, "script") {
 			continue
 		}
 		return a.show(t, func() error { return a.toolTexts(ctx, in, t) })
@@ -838,21 +838,21 @@ func (a *app) toolTexts(ctx context.Context, in *input, tool gjson.Result) error
 	known := map[string]string{"URL": in.client.base}
 	if in.client.token == "" { // a server of this computer, which may be stopped
 		v, _ := in.client.call(ctx, "GET", "/server", nil)
-		known["URL"] = v.Get("address").String()
+		known["URL"] = str(v, "address")
 	}
 	s, _ := in.client.call(ctx, "GET", "/api/settings", nil) // which a member may not read
-	known["MODEL"] = cmp.Or(in.values["model"], s.Get("defaultModel").String())
-	known["SMALL"] = cmp.Or(in.values["small-model"], s.Get("smallModel").String(), known["MODEL"])
+	known["MODEL"] = cmp.Or(in.values["model"], str(s, "defaultModel"))
+	known["SMALL"] = cmp.Or(in.values["small-model"], str(s, "smallModel"), known["MODEL"])
 	var missing []string
-	for _, text := range tool.Get("texts").Array() {
-		filled := regexp.MustCompile("__([A-Z]+)__").ReplaceAllStringFunc(text.Get("text").String(), func(mark string) string {
+	for _, text := range array(tool, "texts") {
+		filled := regexp.MustCompile("__([A-Z]+)__").ReplaceAllStringFunc(str(text, "text"), func(mark string) string {
 			v := known[strings.Trim(mark, "_")]
 			if v == "" && !slices.Contains(missing, mark) {
 				missing = append(missing, mark)
 			}
 			return cmp.Or(v, mark)
 		})
-		fmt.Fprintf(a.Stderr, "%s:\n", clean(text.Get("where").String()))
+		fmt.Fprintf(a.Stderr, "%s:\n", clean(str(text, "where")))
 		fmt.Fprintf(a.Stdout, "%s\n", printable(filled))
 	}
 	fmt.Fprintf(a.Stderr, "Replace %s. weir keys add NAME creates a key.\n", strings.Join(missing, " and "))
@@ -871,8 +871,8 @@ func (a *app) warnUnlisted(ctx context.Context, in *input, field string) error {
 		return err
 	}
 	var models []string
-	for _, m := range list.Get("data").Array() {
-		models = append(models, m.Get("id").String())
+	for _, m := range array(list, "data") {
+		models = append(models, str(m, "id"))
 	}
 	if !slices.Contains(models, name) {
 		fmt.Fprintf(a.Stderr, "weir: warning: weir models does not list %s; %sweir call %[1]s Hello tries it\n",
@@ -917,7 +917,7 @@ func (a *app) importFile(ctx context.Context, in *input) error {
 		return fmt.Errorf("%s: it is not a document of weir export", in.args[0])
 	}
 	in.body["document"] = doc.Value()
-	if doc.Get("ciphertext").Exists() && in.body["passphrase"] == nil {
+	if has(doc, "ciphertext") && in.body["passphrase"] == nil {
 		if in.body["passphrase"], err = a.secret("Passphrase"); err != nil {
 			return err
 		}
@@ -936,7 +936,7 @@ func (a *app) importFile(ctx context.Context, in *input) error {
 
 // previewed returns the changes that an import would make as steps.
 func previewed(changes gjson.Result) (steps []step) {
-	for _, kind := range changes.Get("@keys").Array() {
+	for _, kind := range array(changes, "@keys") {
 		for _, of := range []struct{ action, list string }{{"create", "added"}, {"change", "changed"}, {"delete", "deleted"}} {
 			for _, name := range changes.Get(kind.Str + "." + of.list).Array() {
 				steps = append(steps, step{Action: of.action, Kind: kind.Str, Name: name.String()})

@@ -105,26 +105,26 @@ func wideKeys(ctx context.Context, a *app, c *client) (wide []wideKey, err error
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range keys.Get("data").Array() {
+	for _, k := range array(keys, "data") {
 		state := keyState(a, k).text
-		if end := k.Get("expiresAt").Int(); state == "expired" || state == "paused" ||
+		if end := num(k, "expiresAt"); state == "expired" || state == "paused" ||
 			end > 0 && end <= a.Now().Add(callLife).UnixMilli() { // that of weir call, or of the playground
 			continue
 		}
-		name := cmp.Or(k.Get("name").String(), k.Get("id").String())
+		name := cmp.Or(str(k, "name"), str(k, "id"))
 		word := ShellWord(name)
 		var scopes []string
-		for _, s := range k.Get("scopes").Array() {
+		for _, s := range array(k, "scopes") {
 			scopes = append(scopes, s.String())
 		}
-		endless := !k.Get("expiresAt").Exists()
+		endless := !has(k, "expiresAt")
 		end := "weir keys set " + word + " --expires 30d"
 		switch {
 		case endless && slices.Contains(scopes, "export"):
 			wide = append(wide, wideKey{name, "may export all secrets and does not expire", end, end})
 		case endless && slices.Contains(scopes, "manage"):
 			wide = append(wide, wideKey{name, "may change everything and does not expire", end, end})
-		case slices.Contains(scopes, "data") && !limited(k, budgets.Get("data").Array()):
+		case slices.Contains(scopes, "data") && !limited(k, array(budgets, "data")):
 			may := "may spend without a limit"
 			if endless {
 				may += " and does not expire"
@@ -138,10 +138,10 @@ func wideKeys(ctx context.Context, a *app, c *client) (wide []wideKey, err error
 
 // limited reports whether a budget or a daily limit bounds what a key may use.
 func limited(key gjson.Result, budgets []gjson.Result) bool {
-	return key.Get("dailyMax").Int() > 0 || slices.ContainsFunc(budgets, func(b gjson.Result) bool {
-		of := b.Get("keyId").String()
-		return (of == "" || of == key.Get("id").String()) && !b.Get("models").Exists() &&
-			strings.TrimSpace(b.Get("tag").String()+b.Get("tool").String()) == ""
+	return num(key, "dailyMax") > 0 || slices.ContainsFunc(budgets, func(b gjson.Result) bool {
+		of := str(b, "keyId")
+		return (of == "" || of == str(key, "id")) && !has(b, "models") &&
+			strings.TrimSpace(str(b, "tag")+str(b, "tool")) == ""
 	})
 }
 

@@ -54,8 +54,8 @@ func (a *app) status(ctx context.Context, in *input) error {
 		}
 		hour := s.Get("recent.total")
 		t.add(plain(m.name), plain(fmt.Sprintf("accounts: %s; keys: %d; last hour: %d requests, %d failed, %d refused, cost %s",
-			count(s.Get("accounts.data").Array(), "health"), s.Get("keys.data.#").Int(), hour.Get("requests").Int(),
-			unserved(hour), hour.Get("refused").Int(), cost(a, hour).text)))
+			count(array(s, "accounts.data"), "health"), num(s, "keys.data.#"), num(hour, "requests"),
+			unserved(hour), num(hour, "refused"), cost(a, hour).text)))
 		for _, f := range a.judge(s) {
 			if len(machines) > 1 {
 				f.text = plain(m.name + ": " + f.text.text)
@@ -86,7 +86,7 @@ func (a *app) serverStatus(ctx context.Context, c *client, t *table) (runs bool)
 			runs = false
 			t.add(plain("Server"), cell{"stopped; weir serve starts it", yellow})
 		} else if err == nil {
-			up := a.Now().Sub(time.UnixMilli(v.Get("startedMs").Int()))
+			up := a.Now().Sub(time.UnixMilli(num(v, "startedMs")))
 			t.add(plain("Server"), plain(fmt.Sprintf("%s, version %s, running for %s", v.Get("address"), v.Get("version"), rough(up))))
 		}
 	} else {
@@ -95,8 +95,8 @@ func (a *app) serverStatus(ctx context.Context, c *client, t *table) (runs bool)
 	if !c.operator() {
 		return runs
 	}
-	if v, err := c.call(ctx, "GET", "/api/version", nil); err == nil && v.Get("newer").String() != "" {
-		t.add(plain("Upgrade"), plain(v.Get("newer").String()+" is available: weir upgrade"))
+	if v, err := c.call(ctx, "GET", "/api/version", nil); err == nil && str(v, "newer") != "" {
+		t.add(plain("Upgrade"), plain(str(v, "newer")+" is available: weir upgrade"))
 	}
 	return runs
 }
@@ -141,8 +141,8 @@ func (c *client) glance(ctx context.Context) ([]glanced, error) {
 	}
 	var all []glanced
 	for _, m := range rows {
-		id := m.Get("machineId").String()
-		name := strings.TrimSpace(clean(m.Get("name").String()))
+		id := str(m, "machineId")
+		name := strings.TrimSpace(clean(str(m, "name")))
 		if name == "" {
 			name = id
 		}

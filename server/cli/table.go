@@ -36,6 +36,13 @@ func clean(text string) string {
 	}, text)
 }
 
+// The values of a field of an answer. A gjson.Result is large: these calls take half of the code of v.Get(path).String().
+func str(v gjson.Result, path string) string           { return v.Get(path).String() }
+func num(v gjson.Result, path string) int64            { return v.Get(path).Int() }
+func is(v gjson.Result, path string) bool              { return v.Get(path).Bool() }
+func has(v gjson.Result, path string) bool             { return v.Get(path).Exists() }
+func array(v gjson.Result, path string) []gjson.Result { return v.Get(path).Array() }
+
 func plain(text string) cell { return cell{text: clean(text)} }
 
 // column is a column of a table: the path of its value in a row of the API, and how it is
@@ -58,6 +65,15 @@ type table struct {
 }
 
 func (t *table) add(row ...cell) { t.rows = append(t.rows, row) }
+
+// texts adds a row without colors.
+func (t *table) texts(texts ...string) {
+	row := make([]cell, len(texts))
+	for i, text := range texts {
+		row[i].text = clean(text)
+	}
+	t.add(row...)
+}
 
 // rows makes a table of the rows of the API.
 func (a *app) rows(columns []column, rows []gjson.Result) table {
@@ -395,7 +411,7 @@ func cost(_ *app, row gjson.Result) cell { return costOf(row.Get("costUsd"), row
 
 // costOf shows an amount that the unpriced attempts of a row are not in.
 func costOf(amount, row gjson.Result) cell {
-	n, partly := amount.Float(), row.Get("unpricedAttempts").Int() > 0
+	n, partly := amount.Float(), num(row, "unpricedAttempts") > 0
 	if partly && n == 0 {
 		return cell{text: "unknown"}
 	}
@@ -404,11 +420,11 @@ func costOf(amount, row gjson.Result) cell {
 
 // requestCost shows the cost of a request; that of one without an answer is empty.
 func requestCost(_ *app, row gjson.Result) cell {
-	n, known := row.Get("costUsd").Float(), row.Get("priced").Bool()
+	n, known := row.Get("costUsd").Float(), is(row, "priced")
 	switch {
 	case known || n > 0:
 		return cell{text: dollars(n, !known)}
-	case row.Get("inputTokens").Int() > 0 || row.Get("unpricedParts.#").Int() > 0:
+	case num(row, "inputTokens") > 0 || num(row, "unpricedParts.#") > 0:
 		return cell{text: "unknown"}
 	}
 	return cell{}
@@ -416,14 +432,14 @@ func requestCost(_ *app, row gjson.Result) cell {
 
 // spent shows what is used of a budget, limit what may be.
 func spent(_ *app, row gjson.Result) cell {
-	return inUnit(row, "spent", row.Get("unpricedCalls").Int() > 0)
+	return inUnit(row, "spent", num(row, "unpricedCalls") > 0)
 }
 
 func limit(_ *app, row gjson.Result) cell { return inUnit(row, "limit", false) }
 
 func inUnit(row gjson.Result, path string, partly bool) cell {
 	v := row.Get(path)
-	if row.Get("unit").String() == "usd" {
+	if str(row, "unit") == "usd" {
 		return cell{text: dollars(v.Float(), partly)}
 	}
 	return plain(v.String())
@@ -431,7 +447,7 @@ func inUnit(row gjson.Result, path string, partly bool) cell {
 
 // unserved returns the requests of a row of usage that no account served.
 func unserved(row gjson.Result) int64 {
-	return row.Get("providerFailed").Int() + row.Get("noAccount").Int()
+	return num(row, "providerFailed") + num(row, "noAccount")
 }
 
 func failed(_ *app, row gjson.Result) cell { return cell{text: strconv.FormatInt(unserved(row), 10)} }
@@ -509,8 +525,8 @@ func provided(_ *app, v gjson.Result) cell { return plain(providerName(v.String(
 // providerOf shows the provider of a row: without an account or a model beside it a server of one's own is named
 // after its account.
 func providerOf(a *app, row gjson.Result) cell {
-	id, name := row.Get("provider").String(), ""
-	if row.Get("connectionId").String() == "" && row.Get("model").String() == "" {
+	id, name := str(row, "provider"), ""
+	if str(row, "connectionId") == "" && str(row, "model") == "" {
 		name = a.known[id]
 	}
 	return plain(cmp.Or(name, providerName(id)))
@@ -548,17 +564,17 @@ func changed(_ *app, v gjson.Result) cell {
 }
 
 func servedModel(_ *app, v gjson.Result) cell {
-	if m := v.Get("model").String(); m != "" {
+	if m := str(v, "model"); m != "" {
 		return plain(m)
 	}
-	return plain(v.Get("asked").String())
+	return plain(str(v, "asked"))
 }
 
 // left shows the windows of a quota as requests 80%, tokens 12%.
 func left(_ *app, v gjson.Result) cell {
 	var all []string
 	for _, w := range v.Array() {
-		name := strings.TrimSpace(w.Get("name").String() + " " + w.Get("model").String())
+		name := strings.TrimSpace(str(w, "name") + " " + str(w, "model"))
 		all = append(all, fmt.Sprintf("%s %.0f%%", name, 100*w.Get("left").Float()))
 	}
 	return plain(strings.Join(all, ", "))
@@ -576,12 +592,12 @@ func counts(_ *app, v gjson.Result) cell {
 
 func keyState(a *app, v gjson.Result) cell {
 	now := a.Now().UnixMilli()
-	switch at := v.Get("expiresAt").Int(); {
+	switch at := num(v, "expiresAt"); {
 	case at > 0 && at <= now:
 		return cell{"expired", red}
-	case v.Get("pausedAt").Exists():
+	case has(v, "pausedAt"):
 		return cell{"paused", yellow}
-	case v.Get("limitedUntil").Int() > now:
+	case num(v, "limitedUntil") > now:
 		return cell{"limited", yellow}
 	}
 	return cell{"ok", green}
