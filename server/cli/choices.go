@@ -6,11 +6,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"weir/pkg/catalog"
-	"weir/pkg/machine/deliver"
 	"weir/pkg/provider"
 	"weir/pkg/setup"
-	"weir/pkg/store"
 )
 
 // choice are the values that a flag, an argument or a setting takes.
@@ -34,15 +34,15 @@ var choices = [...]choice{
 	{of: "combos --kind", fixed: "llm embedding image tts stt video music rerank imageToText webSearch webFetch"},
 	{of: "combos --strategy", values: func() []string { return enumOf(reflect.TypeFor[FileCombo](), "strategy") }},
 	{of: "combos --split-by", values: func() []string { return enumOf(reflect.TypeFor[FileCombo](), "splitBy") }},
-	{of: "destinations add KIND", values: destinationKinds, see: "weir destinations kinds lists them"},
-	{of: "identity-providers --kind", values: func() []string { return enumOf(reflect.TypeFor[FileIdentityProvider](), "kind") }},
+	{of: "destinations add KIND", fixed: "slack discord teams google-chat ntfy email smtp webhook otlp s3",
+		see: "weir destinations kinds lists them"},
+	{of: "identity-providers --kind", fixed: "cloudflare-access google-iap ci passkey"},
 	{of: "keys --scopes", fixed: "data manage export metrics", list: true},
 	{of: "models ls --kind", fixed: "llm embedding image tts stt video music rerank web image-to-text"},
 	{of: "models --kind", values: func() []string { return enumOf(reflect.TypeFor[FileModel](), "type") }},
-	{of: "requests --outcome", fixed: store.Succeeded + " " + store.ProviderFailed + " " + store.NoAccount + " " + store.Refused + " " + store.Left},
+	{of: "requests --outcome", fixed: "succeeded provider_failed no_account refused left"},
 	{of: "requests --provider", values: providerIDs, see: seeProviders},
-	{of: "requests --reason", fixed: store.RefusedByKeyLimit + " " + store.RefusedByBudget + " " + store.RefusedByConcurrency + " " +
-		store.RefusedByKey + " " + store.RefusedByModel + " " + store.RefusedByRequest},
+	{of: "requests --reason", fixed: "key_limit budget concurrency key model request"},
 	{of: "requests --status", fixed: "429 4xx 5xx error client_left", also: isStatus},
 	{of: "usage --by", fixed: "key person account model provider endpoint tool tag:NAME month day hour", list: true, also: isTag},
 	{of: "--role", values: func() []string { return enumOf(reflect.TypeFor[FilePerson](), "role") }},
@@ -82,7 +82,7 @@ func (c *choice) all() []string {
 	return strings.Fields(c.fixed)
 }
 
-// check returns an error if a text is none of the values.
+// check returns an error if a text is not one of the values.
 func (c *choice) check(param, text string) error {
 	values, texts := c.all(), []string{text}
 	if c.list {
@@ -102,6 +102,11 @@ func (c *choice) check(param, text string) error {
 	return nil
 }
 
+// complete is the completion of a flag.
+func (c *choice) complete(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return c.all(), cobra.ShellCompDirectiveNoFileComp
+}
+
 // help returns the text of a flag with its values.
 func (c *choice) help(text string) string {
 	if c.see != "" {
@@ -110,7 +115,7 @@ func (c *choice) help(text string) string {
 	return text + ": " + or(c.all())
 }
 
-// Mistyped returns the error of a text that is none of the values of a parameter, or has a part that is none.
+// Mistyped returns the error of a text that is not a value of a parameter, or has a part that is not.
 func Mistyped(param, text, part string, values []string) error {
 	if near := closest(part, values); near != "" {
 		return Usagef("%s %s: %sIt takes %s", param, text, maybe(near), or(values))
@@ -153,13 +158,6 @@ func enumOf(of reflect.Type, field string) []string {
 func providerIDs() (all []string) {
 	for _, d := range provider.All() {
 		all = append(all, d.ID)
-	}
-	return all
-}
-
-func destinationKinds() (all []string) {
-	for _, k := range deliver.Kinds() {
-		all = append(all, k.Name)
 	}
 	return all
 }

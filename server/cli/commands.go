@@ -370,11 +370,13 @@ var (
 		{title: "CREATED", path: "createdAt", show: when}}
 	deletedColumns = append(machineColumns[:2:2], column{title: "DELETED", path: "deletedAt", show: when},
 		column{title: "RESTORE UNTIL", path: "restoreUntil", show: when})
-	accountColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id", extra: true, whole: true}, {title: "PROVIDER", path: "provider", show: provided},
+	accountColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id", extra: true, whole: true},
+		{title: "PROVIDER", path: "provider", show: provided},
 		{title: "HEALTH", path: "health", show: health}, {title: "STATUS", path: "status", show: state}, {title: "ENDS WITH", path: "last4", extra: true},
 		{title: "PRIORITY", path: "priority", right: true, extra: true}, {title: "MONTH", show: spentMonth, right: true},
 		{title: "LAST ERROR", path: "lastError"}}
-	quotaColumns    = []column{{title: "NAME", path: "name"}, {title: "PROVIDER", path: "provider", show: provided}, {title: "LEFT", path: "windows", show: left}}
+	quotaColumns = []column{{title: "NAME", path: "name"}, {title: "PROVIDER", path: "provider", show: provided},
+		{title: "LEFT", path: "windows", show: left}}
 	providerColumns = []column{{title: "PROVIDER", path: "id"}, {title: "NAME", path: "name"}, {title: "CREDENTIAL", path: "auth"},
 		{title: "VARIABLES", path: "vars"}, {title: "KINDS", path: "kinds"}, {title: "KEYS ARE CREATED AT", path: "keyUrl"}}
 	timelineColumns = []column{{title: "ACCOUNT", path: "connectionId", show: named}, {title: "PROVIDER", show: providerOf},
@@ -420,7 +422,8 @@ var (
 		{title: "ACTION", path: "action", show: acted}, {title: "OF", path: "target", show: named}, {title: "REASON", path: "fields"}}
 	auditColumns = []column{{title: "TIME", path: "at", show: when}, {title: "BY", path: "actor", show: personOf},
 		{title: "ACTION", path: "action", show: acted}, {title: "OF", path: "target", show: named}, {title: "FIELDS", path: "fields", show: changed}}
-	planColumns = []column{{title: "TRY", path: "try", right: true}, {title: "ACCOUNT", path: "connectionName"}, {title: "PROVIDER", path: "provider", show: provided},
+	planColumns = []column{{title: "TRY", path: "try", right: true}, {title: "ACCOUNT", path: "connectionName"},
+		{title: "PROVIDER", path: "provider", show: provided},
 		{title: "MODEL", path: "model"}, {title: "UPSTREAM", path: "upstream"}, {title: "SKIPPED", path: "skipped"},
 		{title: "COOLDOWN", path: "cooldownMs", show: wait, right: true}, {title: "DROPPED", path: "dropped"}}
 	toolColumns  = []column{{title: "TOOL", path: "id"}, {title: "NAME", path: "name"}, {title: "KIND", path: "kind"}, {title: "FILES", path: "files"}}

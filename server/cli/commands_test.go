@@ -346,6 +346,10 @@ var steps = []step{
 // The choices of weir are those of the API.
 func TestChoicesAreThoseOfTheAPI(t *testing.T) {
 	w := newWorld(t)
+	if _, _, failed := w.remote(`{"kind":"other","name":"a"}`, "api", "POST", "/api/destinations", "--body", "-"); !strings.Contains(failed,
+		"kind must be one of slack, discord, teams, google-chat, ntfy, email, smtp, webhook, otlp, s3.") {
+		t.Error(failed)
+	}
 	for _, tt := range []struct{ line, values string }{
 		{"models ls --kind VALUE", "llm embedding image tts stt video music rerank web image-to-text"},
 		{"combos add VALUE openai/gpt-5 --allow-unknown --kind VALUE", "llm embedding image tts stt video music rerank imageToText webSearch webFetch"},

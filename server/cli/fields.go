@@ -40,9 +40,7 @@ func (f field) add(c *cobra.Command, full string) {
 		c.Flags().Lookup(long).Annotations = map[string][]string{"setting": {f.value, ""}}
 	}
 	if values != nil {
-		_ = c.RegisterFlagCompletionFunc(long, func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return values.all(), cobra.ShellCompDirectiveNoFileComp
-		})
+		_ = c.RegisterFlagCompletionFunc(long, values.complete)
 	}
 }
 

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"weir/pkg/store"
 )
 
 //go:embed requests.json
@@ -50,15 +48,39 @@ func failureText(status int, code string) string {
 
 func milliseconds(n int64) string { return strconv.FormatInt(n, 10) + " ms" }
 
+// row is a request of GET /api/requests.
+type row struct {
+	ID, KeyID, Endpoint, Asked, Model, Provider, ConnectionID string
+	Error, Outcome, Reason, Message, Tool, TraceParent        string
+	At, LatencyMs, FirstMs, SentMs                            int64
+	Status, Attempts                                          int
+	Failed                                                    []attempt
+	Dropped, Tags, UnpricedParts                              []string
+	InputTokens, OutputTokens, ReasoningTokens                int64
+	CacheReadTokens                                           int64
+	CostUSD                                                   float64
+	Priced, Estimated, Captured                               bool
+}
+
+// attempt is an attempt that failed.
+type attempt struct {
+	ConnectionID, Provider, Model, Code, Text string
+	Status                                    int
+	SentMs, Ms                                int64
+}
+
 // request is a request as it is shown.
 type request struct {
-	store.Request
+	row
 	*app
 }
 
+// left reports whether the client left before the end of the answer.
+func (r *request) left() bool { return r.Status == 499 || r.Error == "client_closed" }
+
 // answered reports whether the account of the last attempt has answered, at least in part.
 func (r *request) answered() bool {
-	return r.Attempts > len(r.Failed) && r.ConnectionID != "" && (r.Left() || r.Status < 400)
+	return r.Attempts > len(r.Failed) && r.ConnectionID != "" && (r.left() || r.Status < 400)
 }
 
 // account returns the name of an account, without one that of its provider.
@@ -75,13 +97,13 @@ func (r *request) what() string {
 	}
 	served := r.account(r.ConnectionID, r.Provider)
 	switch {
-	case r.Left():
+	case r.left():
 		return "The client disconnected before the end of the answer."
-	case r.Outcome == store.Refused && r.Reason == store.RefusedByRequest:
+	case r.Outcome == "refused" && r.Reason == "request":
 		return "Refused by weir: invalid request."
-	case r.Outcome == store.Refused:
+	case r.Outcome == "refused":
 		return "Refused by weir: " + spaced(cmp.Or(r.Reason, strconv.Itoa(r.Status))) + "."
-	case r.Outcome == store.NoAccount:
+	case r.Outcome == "no_account":
 		return "No account could be tried."
 	case r.Status >= 400 && len(tried) > 0:
 		return "Failed: " + strings.Join(tried, ", then ") + "."
@@ -121,9 +143,9 @@ func (r *request) cost() string {
 		return "≈ " + text
 	case r.Priced:
 		return text
-	case len(r.Unpriced) > 0:
-		return text + ", no price for " + strings.ReplaceAll(strings.Join(r.Unpriced, ", "), "_", " ")
-	case r.Input > 0 || r.CostUSD > 0:
+	case len(r.UnpricedParts) > 0:
+		return text + ", no price for " + strings.ReplaceAll(strings.Join(r.UnpricedParts, ", "), "_", " ")
+	case r.InputTokens > 0 || r.CostUSD > 0:
 		return text + ", no price is known"
 	}
 	return ""
@@ -163,8 +185,8 @@ func (r *request) facts() table {
 	for _, one := range [...][2]string{
 		{"Request", r.ID}, {"Time", time.UnixMilli(r.At).Format(time.DateTime)}, {"Status", status}, {"Endpoint", r.Endpoint},
 		{"Key", cmp.Or(r.known[r.KeyID], r.KeyID)}, {"Tool", r.Tool}, {"Tags", strings.Join(r.Tags, ", ")}, {"Model", model},
-		{"Account", account}, {"Provider", provider}, {"Latency", latency}, {"Input", r.tokens(r.Input, r.CacheRead, "cached")},
-		{"Output", r.tokens(r.Output, r.Reasoning, "reasoning")}, {"Cost", r.cost()}, {"Not sent", strings.Join(unsent, ", ")},
+		{"Account", account}, {"Provider", provider}, {"Latency", latency}, {"Input", r.tokens(r.InputTokens, r.CacheReadTokens, "cached")},
+		{"Output", r.tokens(r.OutputTokens, r.ReasoningTokens, "reasoning")}, {"Cost", r.cost()}, {"Not sent", strings.Join(unsent, ", ")},
 		{"Set by weir", strings.Join(set, ", ")}, {"Trace", trace},
 	} {
 		if one[1] != "" {
@@ -269,21 +291,21 @@ func (r *request) next() table {
 		}
 	}
 	switch {
-	case r.Reason == store.RefusedByModel:
+	case r.Reason == "model":
 		add("lists the models", "models")
-	case r.Reason == store.RefusedByBudget:
+	case r.Reason == "budget":
 		add("shows what is spent", "budgets")
-	case (r.Reason == store.RefusedByKey || r.Reason == store.RefusedByKeyLimit) && key != "":
+	case (r.Reason == "key" || r.Reason == "key_limit") && key != "":
 		add("shows the limits of the key", "keys", "show", key)
 	case r.Error == "no_credentials":
 		add("connects an account", "accounts", "add", "PROVIDER")
-	case r.Outcome == store.NoAccount:
+	case r.Outcome == "no_account":
 		add("shows what keeps them", "accounts")
 	}
 	if r.Captured {
 		add("prints the prompt and the answer", "captures", "show", r.ID)
 	}
-	if r.Asked != "" && strings.HasPrefix(r.Endpoint, "/v1/") && r.Reason != store.RefusedByModel {
+	if r.Asked != "" && strings.HasPrefix(r.Endpoint, "/v1/") && r.Reason != "model" {
 		words := []string{"explain", r.Asked}
 		if r.Endpoint != usualPath {
 			words = append(words, "--path", r.Endpoint)
@@ -331,7 +353,7 @@ func (a *app) showRequest(ctx context.Context, in *input) error {
 // printRequest prints a request in words.
 func (a *app) printRequest(raw string) error {
 	r := &request{app: a}
-	if err := json.Unmarshal([]byte(raw), &r.Request); err != nil {
+	if err := json.Unmarshal([]byte(raw), &r.row); err != nil {
 		return err
 	}
 	var b bytes.Buffer
@@ -343,7 +365,7 @@ func (a *app) printRequest(raw string) error {
 		b.WriteString(strings.Join(lines, "\n") + "\n")
 	}
 	paragraph(r.what())
-	if message := r.Message; message != "" && !r.Left() {
+	if message := r.Message; message != "" && !r.left() {
 		if r.Error != "" {
 			message += " (" + r.Error + ")"
 		}

@@ -105,7 +105,7 @@ Next:
 	}
 }
 
-// What became of a request is one sentence, as the badge of the dashboard.
+// A sentence says what became of a request, as the badge of the dashboard.
 func TestWhatBecameOfARequest(t *testing.T) {
 	a := &app{known: map[string]string{"c1": "Main"}}
 	for row, want := range map[string]string{
@@ -119,7 +119,7 @@ func TestWhatBecameOfARequest(t *testing.T) {
 		`{"status":500,"outcome":"provider_failed","attempts":1,"failed":[{"provider":"anthropic","status":599}]}`: "Failed: Anthropic had an error.",
 	} {
 		r := &request{app: a}
-		if err := json.Unmarshal([]byte(row), &r.Request); err != nil {
+		if err := json.Unmarshal([]byte(row), &r.row); err != nil {
 			t.Fatal(err)
 		}
 		if got := r.what(); got != want {

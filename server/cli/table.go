@@ -36,7 +36,8 @@ func clean(text string) string {
 	}, text)
 }
 
-// The values of a field of an answer. A gjson.Result is large: these calls take half of the code of v.Get(path).String().
+// The values of a field of an answer. A gjson.Result is large: each call takes half of the code of
+// v.Get(path).String().
 func str(v gjson.Result, path string) string           { return v.Get(path).String() }
 func num(v gjson.Result, path string) int64            { return v.Get(path).Int() }
 func is(v gjson.Result, path string) bool              { return v.Get(path).Bool() }

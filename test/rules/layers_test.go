@@ -135,7 +135,7 @@ func allowedInServer(from, to string) bool {
 	}
 	if strings.HasPrefix(to, "pkg/") {
 		if from == "server/cli" { // which calls the API; of the program it has the tables
-			return to == "pkg/provider" || to == "pkg/catalog"
+			return to == "pkg/provider" || to == "pkg/catalog" || to == "pkg/setup"
 		}
 		return a > 0 && a < len(serverLayers)-1
 	}

@@ -1,8 +1,8 @@
 import type { RequestRow } from "../../api-types";
 import words from "../../../../../server/cli/requests.json" with { type: "json" };
 
-// What statuses mean, and what accounts did by the code of the error, else by its status: weir requests show has
-// the same words.
+// statuses are what statuses mean, failures what accounts did by the code of the error, else by its status. weir
+// requests show has the same words.
 const { statuses, failures }: Record<string, Record<string, string>> = words;
 
 // unreachable is what an attempt without an answer came to, for which a 502 stands.
