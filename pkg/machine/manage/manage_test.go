@@ -355,6 +355,38 @@ func TestRowsWithoutNamesGetFreeOnes(t *testing.T) {
 	}
 }
 
+// Calls of a prefix reach one provider alone: an account of another one was never called.
+func TestPrefixOfAnotherProviderIsTaken(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	const url = `"baseUrl":"https://a.example.com/v1"`
+	compatible := func(digits, prefix, more string) string {
+		return `{"provider":"openai-compatible-` + digits + `","name":"` + prefix + `","providerSpecificData":{` + url + `,"prefix":"` + prefix + `"}` + more + `}`
+	}
+	w.Connect(compatible("0123abcd", "lab", ""))
+	w.Connect(`{"provider":"groq","name":"Groq","apiKey":"gsk-0123456789"}`)
+	w.Connect(compatible("0123abcd", "lab", `,"priority":2`)) // one more account of the provider
+	w.Connect(compatible("aaaa0000", "openai", ""))
+	w.Connect(`{"provider":"openai","apiKey":"sk-0123456789","providerSpecificData":{"prefix":"own"}}`)
+	spare := w.Connect(compatible("bbbb0000", "lab", `,"isActive":false`))
+	other := w.Connect(compatible("cccc0000", "other", ""))
+	for _, tt := range []struct{ method, path, body, want string }{
+		{"POST", "", compatible("dddd0000", "lab", ""), `Models named lab/… are those of the account "lab". Give this account another prefix.`},
+		{"POST", "", compatible("dddd0000", "groq", ""), `Models named groq/… are those of the account "Groq".`},
+		{"POST", "", `{"provider":"openai","apiKey":"sk-0123456789"}`, `Models named openai/… are those of the account "openai".`},
+		{"PUT", "/" + other, `{"providerSpecificData":{"prefix":"lab"}}`, `Models named lab/… are those of the account "lab".`},
+		{"PUT", "/" + spare, `{"isActive":true}`, `Models named lab/… are those of the account "lab".`},
+	} {
+		status, a := w.API(tt.method, "/api/providers"+tt.path, tt.body)
+		if e := a.Get("error"); status != 409 || e.Get("code").Str != "name_taken" || e.Get("param").Str != "providerSpecificData.prefix" ||
+			!strings.HasPrefix(e.Get("message").Str, tt.want) {
+			t.Errorf("%s %s: got %d %s", tt.method, tt.body, status, a.Raw)
+		}
+	}
+	w.OK("PUT", "/api/providers/"+other, `{"weight":2}`)
+	w.OK("PUT", "/api/providers/"+spare, `{"isActive":true,"providerSpecificData":{"prefix":"spare"}}`)
+}
+
 func TestPutReplacesOnlyGivenFields(t *testing.T) {
 	w := newWorld(t)
 	w.Create()

@@ -158,6 +158,9 @@ func (c *change) providerCreate() (any, error) {
 		return nil, err
 	}
 	got.row.ID, c.target, c.fields = id, id, in.names
+	if err := checkModelNames(c.Tx, &got.row); err != nil {
+		return nil, err
+	}
 	return c.store(&got, 201)
 }
 
@@ -227,8 +230,50 @@ func (c *change) providerUpdate() (any, error) {
 	if err := in.failed(); err != nil {
 		return nil, err
 	}
-	c.fields = in.names
+	if c.fields = in.names; row.Inactive || row.Data.Prefix != got.row.Data.Prefix {
+		if err := checkModelNames(c.Tx, &got.row); err != nil {
+			return nil, err
+		}
+	}
 	return c.store(&got, 200)
+}
+
+// checkModelNames refuses an active connection whose models would have the names of those of another provider's:
+// calls of a name reach one provider alone, the first.
+func checkModelNames(t *storage.Tx, row *storage.Connection) error {
+	if row.Inactive {
+		return nil
+	}
+	names := []string{row.Data.Prefix}
+	if row.Data.Prefix == "" {
+		names = modelNames(row)
+	}
+	for _, other := range t.Connections() {
+		if other.Inactive || other.Provider == row.Provider {
+			continue
+		}
+		for _, taken := range modelNames(&other) {
+			if !slices.Contains(names, taken) {
+				continue
+			}
+			e := apierr.New(409, "name_taken", "Models named %s/… are those of the account %s. Give this account another prefix.",
+				taken, strconv.Quote(other.Name))
+			e.Param = "providerSpecificData.prefix"
+			return e
+		}
+	}
+	return nil
+}
+
+// modelNames returns what stands before the slash in the names of a connection's models.
+func modelNames(c *storage.Connection) (names []string) {
+	if d := provider.Lookup(c.Provider); d != nil {
+		names = []string{d.Alias, d.ID}
+	}
+	if p := strings.TrimSpace(c.Data.Prefix); p != "" {
+		names = append(names, p)
+	}
+	return names
 }
 
 // checkBase refuses a connection whose calls could not be addressed.
