@@ -187,7 +187,7 @@ func takenNames[T any](rows []T, nameOf func(*T) string) map[string]bool {
 
 func connectionName(c *storage.Connection) string { return c.Name }
 
-// nameConnections gives connections that are about to be stored a name, if they have none: the prefix or the
+// nameConnections names connections that are about to be stored without a name: by the prefix or the
 // name of the provider.
 func nameConnections(t *storage.Tx, given ...*connInput) {
 	if !slices.ContainsFunc(given, func(g *connInput) bool { return g.row.Name == "" }) {
