@@ -451,7 +451,10 @@ func (w *world) fill(line string) string {
 // joins accepts an invitation, and returns the id of the person.
 func (w *world) joins(name string) string {
 	w.Helper()
-	_, link, _ := w.remote("", "people", "invite", name, "--budget", "20/month", "--keys", "2")
+	_, link, note := w.remote("", "people", "invite", name, "--budget", "20/month", "--keys", "2")
+	if !strings.Contains(note, w.url+" is this computer only.") { // the person cannot open it elsewhere
+		w.Errorf("the link %s has no note on its address: %s", link, note)
+	}
 	origin, secret, _ := strings.Cut(strings.TrimSpace(link), "/#/invitation/")
 	r, _ := http.NewRequest("POST", origin+"/api/session", strings.NewReader(`{"invitation":"`+secret+`","name":"`+name+`"}`))
 	r.Header.Set("content-type", "application/json")

@@ -81,8 +81,13 @@ func (a *app) sendInvitation(ctx context.Context, in *input) error {
 		return err
 	}
 	return a.show(v, func() error {
+		link := clean(str(v, "link"))
 		fmt.Fprintln(a.Stderr, "Send this link to the person alone. It works once, for seven days:")
-		_, err := fmt.Fprintln(a.Stdout, clean(str(v, "link")))
+		_, err := fmt.Fprintln(a.Stdout, link)
+		if u, _ := url.Parse(link); u != nil && IsLoopback(u.Hostname()) {
+			fmt.Fprintf(a.Stderr, "%s://%s is this computer only. For someone elsewhere, replace it with the address that they use;\n"+
+				"--public-url of the server does so in every link.\n", u.Scheme, u.Host)
+		}
 		return err
 	})
 }

@@ -44,6 +44,7 @@ test("an invited member connects a tool, calls a model and is removed", async (t
   await looks(owner, "people-invite");
   await answered(owner, "POST", () => owner.getByRole("button", { name: "Create link" }).click());
   const link = (await owner.getByRole("region", { name: "Link" }).innerText()).split("/#/")[1];
+  await owner.getByText(`${b.url} is this computer only.`).waitFor();
   await owner.getByRole("button", { name: "Done" }).click();
   await owner.getByRole("row", { name: "Ada <ada@example.com> Member" }).waitFor();
 

@@ -185,12 +185,19 @@ const copied: Question = {
 
 // Link shows the link of an invitation, which cannot be shown again.
 export function Link({ of, onClose }: { of: InvitationRow; onClose: () => void }) {
+  const { origin, hostname } = new URL(of.link ?? "", location.href);
   return (
     <Dialog title={of.person ? "Sign-in link" : "Invitation"} ask={copied} onClose={onClose}>
       <Notice kind="warn">
         Send this link only to this person. It works once, until <Time at={of.expiresAt} />.
       </Notice>
       <Code label="Link" text={of.link ?? ""} />
+      {/^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname) && (
+        <p class="muted">
+          {origin} is this computer only. For someone elsewhere, replace it with the address that they use;{" "}
+          <code>PUBLIC_URL</code> does so in every link.
+        </p>
+      )}
       <Button kind="main" onClick={onClose}>
         Done
       </Button>
