@@ -9,9 +9,12 @@ import (
 	"time"
 
 	"weir/internal/testgw/inprocess"
+	"weir/internal/testgw/sealed"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/people"
+	"weir/pkg/store"
+	"weir/pkg/wire/secret"
 )
 
 // ann is a person of an identity provider.
@@ -518,5 +521,41 @@ func TestImportedRemovalEndsCredentials(t *testing.T) {
 	}
 	if n := passkeys(); n != 0 {
 		t.Errorf("%d passkeys of a removed person were stored", n)
+	}
+}
+
+// The registry has no alarm, so nothing sealed names and client secrets again: after a rotation they were lost.
+func TestPeopleAndIdentityProvidersAreSealedAgainAfterARotation(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	old, fresh := sealed.Secret, strings.Repeat("n", 40)
+	if status, _ := w.signIn(1, rpc.PersonSignIn{Identity: &ann, Roles: editors}); status != 200 {
+		t.Fatalf("sign-in: %d", status)
+	}
+	idp := rpc.IdentityProvider{ID: strings.Repeat("a", 20), Name: "Acme"}
+	secretOf := func(keys *store.Keyring, p rpc.IdentityProvider) string {
+		plain, _ := keys.Open(rpc.RegistryID, p.SealedAs(), rpc.ClientSecretField, p.ClientSecret)
+		return plain.Reveal()
+	}
+	var err error
+	if idp.ClientSecret, err = w.obj.Keyring.Seal(rpc.RegistryID, idp.SealedAs(), rpc.ClientSecretField, secret.New("client-secret")); err != nil {
+		t.Fatal(err)
+	}
+	if status, a := w.At(rpc.RegistryID, "idp.put", string(storage.Encode(idp))); status != 200 {
+		t.Fatalf("%d %s", status, a.Raw)
+	}
+	w.obj.Keyring = sealed.Keys(t, fresh, old)
+	if status, a := w.At(rpc.RegistryID, "tick", ""); status != 200 {
+		t.Fatalf("%d %s", status, a.Raw)
+	}
+	w.obj.Keyring = sealed.Keys(t, fresh)
+	if _, a := w.At(rpc.RegistryID, "person.list", `{"machineId":"`+mid+`"}`); !strings.Contains(a.Raw, `"name":"Ann"`) {
+		t.Errorf("people: %s", a.Raw)
+	}
+	_, a := w.At(rpc.RegistryID, "idp.list", "")
+	var list []rpc.IdentityProvider
+	json.Unmarshal([]byte(a.Get("data").Raw), &list)
+	if len(list) != 1 || secretOf(w.obj.Keyring, list[0]) != "client-secret" {
+		t.Errorf("identity providers: %s", a.Raw)
 	}
 }

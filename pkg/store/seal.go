@@ -11,6 +11,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"weir/pkg/wire/secret"
@@ -133,6 +134,32 @@ func (k *Keyring) Open(machineID, connectionID, field string, sealed secret.Seal
 	}
 	return secret.Secret{}, ErrOpen
 }
+
+// SealedText is the message for an account whose credentials do not open: see Keyring.Has.
+const SealedText = "The stored credentials cannot be decrypted: the operator must set the CREDENTIALS_KEY that sealed them, or replace them."
+
+// Has reports whether the secrets of a row were sealed with keys of k. It decrypts nothing.
+func (k *Keyring) Has(secrets map[string]secret.Sealed) bool {
+	for _, s := range secrets {
+		if id := KeyID(s); !slices.ContainsFunc(k.keys, func(key sealKey) bool { return key.id == id }) {
+			return false
+		}
+	}
+	return true
+}
+
+// Earlier reports whether a key of a rotation other than the current one has sealed secrets of a row.
+func (k *Keyring) Earlier(secrets map[string]secret.Sealed) bool {
+	for _, s := range secrets {
+		if len(k.keys) == 2 && KeyID(s) == k.keys[1].id {
+			return true
+		}
+	}
+	return false
+}
+
+// Rotating reports whether there is an earlier key besides the current one.
+func (k *Keyring) Rotating() bool { return len(k.keys) == 2 }
 
 // KeyID returns the id of the key that sealed s, or "" when s is not sealed
 // text.
