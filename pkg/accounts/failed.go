@@ -8,6 +8,7 @@ import (
 
 	"weir/pkg/provider"
 	"weir/pkg/routing"
+	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 )
@@ -50,7 +51,7 @@ func unusable(id string, why error) error {
 	e := apierr.New(400, "no_credentials", "No account of provider %s has usable credentials.", id)
 	switch {
 	case errors.Is(why, ErrSealed):
-		e = apierr.New(503, "key_unavailable", SealedText)
+		e = apierr.New(503, "key_unavailable", store.SealedText)
 	case errors.Is(why, provider.ErrIncomplete):
 		e.Message += " Complete its settings under Providers: " + why.Error() + "."
 	case errors.Is(why, provider.ErrNoCredential):

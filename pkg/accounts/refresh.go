@@ -17,9 +17,6 @@ import (
 // it was changed. Other accounts are not affected.
 var ErrSealed = errors.New("accounts: the stored credential cannot be opened")
 
-// SealedText is the message of ErrSealed for clients.
-const SealedText = "The stored credentials cannot be decrypted; the operator must check CREDENTIALS_KEY."
-
 // maxTokens bounds what is remembered of refreshed tokens.
 const maxTokens = 512
 

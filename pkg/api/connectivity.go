@@ -284,7 +284,7 @@ func lost(err error) TestResult {
 // nothing about the account.
 func sealed() TestResult {
 	r := fail("no_credentials", 0)
-	r.Message = accounts.SealedText
+	r.Message = store.SealedText
 	return r
 }
 

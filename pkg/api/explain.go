@@ -43,6 +43,7 @@ type Explainer struct {
 	Endpoint func(c *auth.Call, s accounts.Sender) endpoint.Handler
 	Objects  rpc.Stub
 	Cache    cache
+	Keys     *store.Keyring
 	Now      func() time.Time
 }
 
@@ -81,8 +82,9 @@ type PlanStep struct {
 	// accounts.Step, budget_exceeded or model_not_priced (a budget refuses the
 	// call), rate_limit_exceeded (a limit of the key), key_paused, invalid_api_key (the
 	// key expired), scope_required (it has no scope data), blocked_here (the provider does not serve this location),
-	// no_credential, incomplete (a setting is missing), refused (this model
-	// does not support the request: the plan ends here), not_reached.
+	// no_credential, key_unavailable (CREDENTIALS_KEY does not open its credentials), incomplete
+	// (a setting is missing), refused (this model does not support the request: the plan ends
+	// here), not_reached.
 	Skipped    string `json:"skipped"`
 	CooldownMs int64  `json:"cooldownMs"`
 	Trial      bool   `json:"trial"`   // one request at a time tries it, after a long cooldown or every 30 minutes within one
@@ -127,7 +129,7 @@ func (h *Explainer) Explain(ctx context.Context, c *auth.Call) (*httpmsg.Respons
 		return nil, err
 	}
 	rec := &recorder{session: number, plan: Plan{Path: in.Path, MaxAttempts: accounts.MaxAttempts, Steps: []PlanStep{}},
-		body: in.Body, now: h.Now()}
+		body: in.Body, keys: h.Keys, now: h.Now()}
 	path, query, _ := strings.Cut(strings.TrimPrefix(in.Path, "/"+c.MachineID), "?")
 	sub := &auth.Call{
 		Request: &httpmsg.Request{
@@ -294,6 +296,7 @@ type recorder struct {
 	refused string // the code with which the key is refused, or ""
 	plan    Plan
 	body    []byte // of the client
+	keys    *store.Keyring
 	now     time.Time
 	spent   map[string]float64 // of budgets and limits of the key, by their ids
 }
@@ -346,6 +349,8 @@ func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Resul
 			step.Translated = append(step.Translated, translated(r.body, req, a.Dropped)...)
 			switch {
 			case s.Try == 0:
+			case !r.keys.Has(s.Connection.Secrets):
+				step.Skipped = store.KeyUnavailable
 			case accounts.Usable(a, s.Target, s.Connection) != nil:
 				step.Skipped = "no_credential"
 			case accounts.Blocked(call.Machine, step.Provider, req.URL, r.now.UnixMilli()):

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	seals "weir/internal/testgw/sealed"
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/endpoint"
@@ -25,7 +26,7 @@ import (
 )
 
 // explainer is the route over the real embeddings endpoint.
-func explainer(m *snapshot.Machine, now time.Time) *Explainer {
+func explainer(t *testing.T, m *snapshot.Machine, now time.Time) *Explainer {
 	return &Explainer{
 		Endpoint: func(c *auth.Call, s accounts.Sender) endpoint.Handler {
 			if c.Path != "/v1/embeddings" {
@@ -34,9 +35,13 @@ func explainer(m *snapshot.Machine, now time.Time) *Explainer {
 			return (&embeddings.Handler{Accounts: s}).Create
 		},
 		Cache: loader{m},
+		Keys:  seals.Keys(t),
 		Now:   func() time.Time { return now },
 	}
 }
+
+// opens returns what names the key of its seal, which is all that a plan depends on.
+func opens(t *testing.T) secret.Sealed { return secret.Sealed("v1." + seals.Keys(t).Current() + ".x") }
 
 type loader struct{ m *snapshot.Machine }
 
@@ -75,14 +80,15 @@ func explain(t *testing.T, h *Explainer, c *auth.Call, body string) (*Plan, erro
 func TestExplain(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	rec := &store.Machine{Version: 1, ID: "machine000000001", Connections: []store.Connection{
-		{ID: "c1", Name: "first", Provider: "openai", Priority: 2, Secrets: map[string]secret.Sealed{store.APIKey: "x"}},
-		{ID: "c2", Name: "second", Provider: "openai", Priority: 1, Secrets: map[string]secret.Sealed{store.APIKey: "x"}},
-		{ID: "c3", Name: "tired", Provider: "openai", Secrets: map[string]secret.Sealed{store.APIKey: "x"}},
-		{ID: "c4", Name: "together", Provider: "together", Secrets: map[string]secret.Sealed{store.APIKey: "x"}},
+		{ID: "c1", Name: "first", Provider: "openai", Priority: 2, Secrets: map[string]secret.Sealed{store.APIKey: opens(t)}},
+		{ID: "c2", Name: "second", Provider: "openai", Priority: 1, Secrets: map[string]secret.Sealed{store.APIKey: opens(t)}},
+		{ID: "c3", Name: "tired", Provider: "openai", Secrets: map[string]secret.Sealed{store.APIKey: opens(t)}},
+		{ID: "c5", Name: "sealed", Provider: "openai", Priority: 3, Secrets: map[string]secret.Sealed{store.APIKey: "v1.01234567.x"}},
+		{ID: "c4", Name: "together", Provider: "together", Secrets: map[string]secret.Sealed{store.APIKey: opens(t)}},
 	}, Combos: []store.Combo{{ID: "k", Name: "both", Kind: "embedding", Models: []string{"openai/text-embedding-3-small", "together/m"}}},
 		Cooldowns: []store.Cooldown{{ConnectionID: "c3", Until: now.UnixMilli() + 7000, Reason: "key_refused"}}}
 	m := snapshot.New(rec)
-	h := explainer(m, now)
+	h := explainer(t, m, now)
 
 	p, err := explain(t, h, &auth.Call{Operator: true, MachineID: rec.ID}, `{"path":"/v1/embeddings","body":{"model":"both","input":"a","user":"u","dimensions":8}}`)
 	if err != nil {
@@ -95,6 +101,7 @@ func TestExplain(t *testing.T) {
 	want := []string{
 		`1 second openai/text-embedding-3-small "" 0 POST https://api.openai.com/v1/embeddings []`,
 		`2 first openai/text-embedding-3-small "" 0 POST https://api.openai.com/v1/embeddings []`,
+		`0 sealed openai/text-embedding-3-small "key_unavailable" 0 POST https://api.openai.com/v1/embeddings []`,
 		`0 tired openai/text-embedding-3-small "key_refused" 7000 POST https://api.openai.com/v1/embeddings []`,
 		`3 together together/m "" 0 POST https://api.together.ai/v1/embeddings [user dimensions]`,
 	}
@@ -114,7 +121,7 @@ func TestExplain(t *testing.T) {
 
 func TestExplainRefusesWhatTheEndpointRefuses(t *testing.T) {
 	m := snapshot.New(&store.Machine{Version: 1, ID: "machine000000001"})
-	h := explainer(m, time.Now())
+	h := explainer(t, m, time.Now())
 	for body, want := range map[string]string{
 		`{"path":"/v1/embeddings","body":{"model":"openai/x"}}`:                 "400 input",
 		`{"path":"/v1/embeddings","body":{"model":"none","input":"a"}}`:         "400 model",
@@ -145,7 +152,7 @@ func TestExplainRefusesWhatTheEndpointRefuses(t *testing.T) {
 // accounts.
 func TestExplainCountsUsableAccounts(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
-	key := map[string]secret.Sealed{store.APIKey: "x"}
+	key := map[string]secret.Sealed{store.APIKey: opens(t)}
 	rec := &store.Machine{Version: 1, ID: "machine000000001", Connections: []store.Connection{
 		{ID: "c1", Provider: "openai", Priority: 1},
 		{ID: "c2", Provider: "openai", Priority: 2, Secrets: key},
@@ -157,7 +164,7 @@ func TestExplainCountsUsableAccounts(t *testing.T) {
 	}}}}
 	m := snapshot.New(rec)
 	for range 3 { // no turn is taken
-		p, err := explain(t, explainer(m, now), &auth.Call{Operator: true, Machine: m, MachineID: rec.ID}, `{"path":"/v1/embeddings","body":{"model":"turns","input":"a"}}`)
+		p, err := explain(t, explainer(t, m, now), &auth.Call{Operator: true, Machine: m, MachineID: rec.ID}, `{"path":"/v1/embeddings","body":{"model":"turns","input":"a"}}`)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +172,7 @@ func TestExplainCountsUsableAccounts(t *testing.T) {
 		for _, s := range p.Steps {
 			got = append(got, fmt.Sprintf("%d %s %s", s.Try, s.ConnectionID, s.Skipped))
 		}
-		if want := "0 c1 no_credential, 1 c2 , 0 c3 incomplete, 0 c5 no_credential, 2 c4 "; strings.Join(got, ", ") != want {
+		if want := "0 c1 no_credential, 1 c2 , 0 c3 incomplete, 0 c5 key_unavailable, 2 c4 "; strings.Join(got, ", ") != want {
 			t.Fatalf("got  %s\nwant %s", strings.Join(got, ", "), want)
 		}
 	}
@@ -174,12 +181,12 @@ func TestExplainCountsUsableAccounts(t *testing.T) {
 // A plan ends at the model that takes no such request, as the call would.
 func TestExplainEndsWhereTheCallEnds(t *testing.T) {
 	refuse := "b"
-	h := explainer(nil, time.Now())
+	h := explainer(t, nil, time.Now())
 	m := snapshot.New(&store.Machine{Version: 1, ID: "machine000000001"})
 	h.Cache = loader{m}
 	d := &provider.Descriptor{ID: "openai"}
 	conn := func(id string) *store.Connection {
-		return &store.Connection{ID: id, Secrets: map[string]secret.Sealed{store.APIKey: "x"}}
+		return &store.Connection{ID: id, Secrets: map[string]secret.Sealed{store.APIKey: opens(t)}}
 	}
 	h.Endpoint = func(_ *auth.Call, s accounts.Sender) endpoint.Handler {
 		return func(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {

@@ -294,7 +294,7 @@ func (w *wiring) management(h *handlers, sessions *session.Sessions) *api.Handle
 			Objects: w.Objects, Cache: w.cache, Models: w.models, Now: w.Now,
 			Chat: h.chats.Handler(llm.Chat), Embeddings: h.embeddings.Create, Search: h.search.Create,
 		},
-		Explain: &api.Explainer{Objects: w.Objects, Cache: w.cache, Now: w.Now,
+		Explain: &api.Explainer{Objects: w.Objects, Cache: w.cache, Keys: w.keys, Now: w.Now,
 			Endpoint: func(c *auth.Call, s accounts.Sender) endpoint.Handler {
 				return explained(w.endpoints(s, nil), c)
 			}},

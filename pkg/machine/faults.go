@@ -344,6 +344,8 @@ func (a *account) read(t *storage.Tx, all faultSet, cools []store.Cooldown) {
 	case a.Status == storage.NeedsReauth:
 		a.down = true
 		add(deliver.AccountSignIn, "Its sign-in has ended", cmp.Or(a.UpdatedAt, t.Now), 0)
+	case health == storage.HealthSealed:
+		a.down = true
 	case health == storage.HealthKeyRefused:
 		a.down = true
 		add(deliver.AccountRefused, "The provider has refused its key", since, 0)

@@ -9,6 +9,10 @@ const (
 	OutOfCredit = "out_of_credit" // 402, or 429 insufficient_quota: the whole account
 )
 
+// KeyUnavailable is the reason, and the code of the error, of an account whose credentials
+// CREDENTIALS_KEY does not open. It is no cooldown.
+const KeyUnavailable = "key_unavailable"
+
 // Bounds of cooldowns. The isolate that decides on one and the object that
 // stores it use the same.
 const (

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 
+	"weir/pkg/machine/storage"
+	keyring "weir/pkg/store"
 	"weir/server/store"
 )
 
@@ -239,6 +241,36 @@ func (r *run) compareSecrets(raw []byte, own secrets, database, forget string) [
 	}
 	text, _ := json.Marshal(now)
 	return text
+}
+
+// warnOfSealed says how many accounts have credentials that CREDENTIALS_KEY does not open: it is the key of
+// other data, or a rotation has ended too early. Each machine has an alarm.
+func (v *server) warnOfSealed() error {
+	alarms, err := v.engine.Alarms()
+	if err != nil {
+		return err
+	}
+	keys, err := keyring.NewKeyring(v.secrets.CredentialsKey)
+	if err != nil {
+		return err
+	}
+	accounts, machines := 0, 0
+	for id := range alarms {
+		t, before := storage.Open(v.engine.Rows(id), id, v.began, nil), accounts
+		for _, c := range t.Connections() {
+			if t.Exists() && !keys.Has(c.Secrets) {
+				accounts++
+			}
+		}
+		if accounts > before {
+			machines++
+		}
+	}
+	if accounts > 0 {
+		v.warn("CREDENTIALS_KEY does not open the credentials of %d accounts of %d machines, so calls of them fail: set the key that sealed them, alone or as new,old, and restart; or store new credentials (weir accounts rotate NAME)",
+			accounts, machines)
+	}
+	return nil
 }
 
 // warnOfWritable names a data directory in which every user can replace files.

@@ -323,6 +323,9 @@ func (v *server) greet() error {
 	}
 	v.warnOfWritable(s.data)
 	v.warnOfFiles(v.files)
+	if err := v.warnOfSealed(); err != nil {
+		return err
+	}
 	if !dashboard.Built() {
 		fmt.Fprint(v.stdout, "This program has no dashboard, so a link shows a plain page: ./build.sh serve builds one that has it.\n")
 	}

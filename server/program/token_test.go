@@ -133,3 +133,32 @@ func TestAnotherKeySecretEndsAllKeys(t *testing.T) {
 	}
 	s.stopped(home)
 }
+
+// A wrong secrets.json, or a rotation that ends too early, leaves credentials that nothing opens: the start
+// says so.
+func TestOtherCredentialsKeyIsWarnedAbout(t *testing.T) {
+	home := t.TempDir()
+	s := serveIn(t, home, func(*run) {})
+	s.connect("http://127.0.0.1:1")
+	own := s.stopped(home)
+	for _, tt := range []struct {
+		key, want string
+	}{
+		{newSecret(), "CREDENTIALS_KEY does not open the credentials of 1 accounts of 1 machines"},
+		{newSecret() + "," + own.CredentialsKey, ""},
+	} {
+		own.CredentialsKey = tt.key
+		raw, err := json.Marshal(own)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(home, "data", secretsName), raw, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = serveIn(t, home, func(*run) {})
+		if text := s.stderr.String(); strings.Contains(text, "CREDENTIALS_KEY") != (tt.want != "") || !strings.Contains(text, tt.want) {
+			t.Errorf("want %q: %s", tt.want, text)
+		}
+		s.stopped(home)
+	}
+}

@@ -86,7 +86,10 @@ test("limits and prices of a model are shown", async (t) => {
   await looks(page, "model");
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
-  await page.locator(":focus").and(page.getByRole("button", { name: id, exact: true })).waitFor(); // where it was
+  await page
+    .locator(":focus")
+    .and(page.getByRole("button", { name: id, exact: true }))
+    .waitFor(); // where it was
 });
 
 test("the list is sorted and grouped, as its address says", async (t) => {

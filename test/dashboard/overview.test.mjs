@@ -267,6 +267,7 @@ test("each state of an account has the button that solves it", async (t) => {
     { id: "a6", name: "Renewed", authType: "oauth", secrets: ["accessToken", "refreshToken"], expiresAt: soon },
     { id: "a7", name: "Low" },
     { id: "a8", name: "Off", isActive: false, health: "key_refused" },
+    { id: "b1", name: "Sealed", health: "key_unavailable", lastError: "cannot be decrypted" },
     { id: "a9", name: "Limited", health: "limited", cooldownUntil: soon },
   ].map((c) => ({ ...base, ...c }));
   const quotas = [
@@ -294,6 +295,7 @@ test("each state of an account has the button that solves it", async (t) => {
     ["Away", "Unreachable", "Test"],
     ["Expiring", "Sign-in expires soon", "Sign in again"],
     ["Low", "Limit almost used up", "Add another account"],
+    ["Sealed", "Credentials unreadable", "Replace key"],
   ]);
   await looks(page, "overview-accounts");
 });

@@ -473,10 +473,16 @@ test("connections are reordered, enabled and tested with the keyboard only", asy
   await page.getByRole("button", { name: "Move Three up" }).focus();
   await page.keyboard.press("Enter");
   await page.getByText("Moved Three to position 2 of 3.").waitFor();
-  await page.locator(":focus").and(page.getByRole("button", { name: "Move Three up" })).waitFor();
+  await page
+    .locator(":focus")
+    .and(page.getByRole("button", { name: "Move Three up" }))
+    .waitFor();
   await page.keyboard.press("Enter");
   await page.getByText("Moved Three to position 1 of 3.").waitFor();
-  await page.locator(":focus").and(page.getByRole("button", { name: "Move Three down" })).waitFor();
+  await page
+    .locator(":focus")
+    .and(page.getByRole("button", { name: "Move Three down" }))
+    .waitFor();
   await becomes(async () => (await list()).map((c) => c.name), ["Three", "One", "Two"]);
 
   await page.getByRole("switch", { name: "Enable Three" }).focus();

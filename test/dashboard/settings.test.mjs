@@ -388,6 +388,7 @@ test("the health of the gateway, its version and the documentation are shown", a
         replica: { pending: true, failures: 3 },
         alerts: { waiting: 2, failing: 1 },
         auditRecords: 2,
+        credentials: { unreadable: 3 },
       },
     }),
   );
@@ -397,6 +398,7 @@ test("the health of the gateway, its version and the documentation are shown", a
   await section.getByRole("button", { name: "Check again" }).click();
   await section.getByText("Needs attention").waitFor();
   await section.getByText("v9.0.0 is available").waitFor();
+  await section.getByText("CREDENTIALS_KEY doesn’t open the credentials of 3 accounts and destinations.").waitFor();
   await section
     .getByText(/Built in; not yet refreshed from https:\/\/prices\.example.*Failed .+: status 404/)
     .waitFor();

@@ -1,6 +1,9 @@
 package manage
 
-import "weir/pkg/machine/storage"
+import (
+	"weir/pkg/machine/storage"
+	"weir/pkg/wire/secret"
+)
 
 // healthView is the answer to GET /api/health.
 type healthView struct {
@@ -24,6 +27,13 @@ type healthView struct {
 		Failing int `json:"failing"` // tried at least once
 	} `json:"alerts"`
 	AuditRecords int64 `json:"auditRecords"` // since the machine was created
+	// Credentials are the accounts and destinations by the key of CREDENTIALS_KEY that has
+	// sealed their secrets.
+	Credentials struct {
+		Unreadable int `json:"unreadable"` // by a key that is not set
+		// Earlier are sealed by the second key; missing if one is set alone.
+		Earlier *int `json:"earlier,omitempty"`
+	} `json:"credentials"`
 }
 
 type replicaView struct {
@@ -48,5 +58,23 @@ func (c *change) health() (any, error) {
 	}
 	v.Alerts.Waiting, v.Alerts.Failing = c.Waiting(storage.Notification)
 	v.OK = v.OK && v.Alerts.Failing == 0
+	keys, earlier := c.o.Keyring, 0
+	count := func(secrets map[string]secret.Sealed) {
+		if !keys.Has(secrets) {
+			v.Credentials.Unreadable++
+		} else if keys.Earlier(secrets) {
+			earlier++
+		}
+	}
+	for _, row := range c.Connections() {
+		count(row.Secrets)
+	}
+	for _, row := range c.Destinations() {
+		count(row.Secrets)
+	}
+	if keys.Rotating() {
+		v.Credentials.Earlier = &earlier
+	}
+	v.OK = v.OK && v.Credentials.Unreadable == 0
 	return v, nil
 }

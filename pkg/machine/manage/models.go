@@ -255,6 +255,11 @@ func (c *change) availability() (any, error) {
 			r.Reason = conn.Status
 			out.Data = append(out.Data, r)
 		}
+		if health, _ := c.Health(&conn, nil); health == storage.HealthSealed {
+			r := base
+			r.Reason = health
+			out.Data = append(out.Data, r)
+		}
 		for _, cool := range cools {
 			if cool.ConnectionID != conn.ID || cool.Until <= c.Now {
 				continue

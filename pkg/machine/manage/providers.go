@@ -35,7 +35,7 @@ type connView struct {
 	Generation      int64                      `json:"generation"`
 	TokenGeneration int64                      `json:"tokenGeneration"`
 	Status          string                     `json:"status"` // active, inactive, needs_credential, needs_reauth, cooling
-	// ready, untested, key_refused, out_of_credit, limited, unreachable, failing, blocked
+	// ready, untested, key_refused, out_of_credit, limited, unreachable, failing, blocked, key_unavailable
 	Health        string   `json:"health"`
 	HealthSince   int64    `json:"healthSince,omitempty"`
 	HealthAt      int64    `json:"healthAt,omitempty"`

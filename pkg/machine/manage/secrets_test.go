@@ -123,8 +123,15 @@ func TestSecretsAreResealedAfterARotation(t *testing.T) {
 	w.OAuth()
 	old, fresh := sealed.Secret, strings.Repeat("n", 40)
 	w.obj.Keyring = sealed.Keys(t, fresh, old)
+	earlier := func() string { return w.OK("GET", "/api/health", "").Get("credentials").Raw }
+	if got := earlier(); got != `{"unreadable":0,"earlier":2}` {
+		t.Errorf("before: %s", got)
+	}
 	w.Clock.Add(61 * time.Minute)
 	w.Loc.Alarms(w.Ctx)
+	if got := earlier(); got != `{"unreadable":0,"earlier":0}` {
+		t.Errorf("sealed again: %s", got)
+	}
 	w.obj.Keyring = sealed.Keys(t, fresh)
 	m := w.Replica()
 	if got := w.Open(&m.Connections[0], store.APIKey); got != "sk-0123456789abcdef" {
@@ -146,8 +153,19 @@ func TestSecretsAreResealedAfterARotation(t *testing.T) {
 	if _, a := w.Call("refresh", inprocess.RefreshBody(m.Connections[1].ID, m.Connections[1].TokenGeneration)); !isFailure(a, "key_unavailable") {
 		t.Errorf("got %s", a.Raw)
 	}
-	if status, _ := w.API("GET", "/api/providers", ""); status != 200 {
-		t.Errorf("the list: %d", status)
+	for _, path := range []string{"/api/providers", "/api/models/availability"} {
+		for _, row := range w.OK("GET", path, "").Get("data").Array() {
+			if row.Get("health").Str+row.Get("reason").Str != "key_unavailable" || !strings.Contains(row.Get("lastError").Str, "CREDENTIALS_KEY") {
+				t.Errorf("%s: %s", path, row.Raw)
+			}
+		}
+	}
+	if h := w.OK("GET", "/api/health", ""); h.Get("ok").Bool() || h.Get("credentials").Raw != `{"unreadable":2}` {
+		t.Errorf("health: %s", h.Raw)
+	}
+	w.OK("PUT", "/api/providers/"+m.Connections[0].ID, `{"apiKey":"sk-new-0123456789abcdef"}`)
+	if health := w.OK("GET", "/api/providers/"+m.Connections[0].ID, "").Get("health").Str; health != "untested" {
+		t.Errorf("with a new key: %s", health)
 	}
 }
 

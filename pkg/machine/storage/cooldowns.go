@@ -188,6 +188,9 @@ func (t *Tx) SetError(conn, text string) {
 // LastError returns the error of a connection: of its refresh, else of its
 // calls.
 func (t *Tx) LastError(c *Connection) string {
+	if !t.opens(c) {
+		return store.SealedText
+	}
 	if c.LastError != "" {
 		return c.LastError
 	}

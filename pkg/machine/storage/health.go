@@ -12,14 +12,15 @@ import (
 // which account is called depends only on cooldowns, so a change of health does
 // not change the generation.
 const (
-	healthReady       = "ready"           // the last call succeeded
-	healthUntested    = "untested"        // nothing has been called since the credential was set
-	HealthKeyRefused  = store.KeyRefused  // 401 or 403
-	HealthOutOfCredit = store.OutOfCredit // 402, or the code insufficient_quota
-	healthLimited     = "limited"         // 429, until the cooldown ends
-	HealthUnreachable = "unreachable"     // no answer at all
-	HealthFailing     = "failing"         // 5xx, or an unusable answer
-	HealthBlocked     = "blocked"         // the provider does not serve the place that the call came from
+	healthReady       = "ready"              // the last call succeeded
+	healthUntested    = "untested"           // nothing has been called since the credential was set
+	HealthKeyRefused  = store.KeyRefused     // 401 or 403
+	HealthOutOfCredit = store.OutOfCredit    // 402, or the code insufficient_quota
+	healthLimited     = "limited"            // 429, until the cooldown ends
+	HealthUnreachable = "unreachable"        // no answer at all
+	HealthFailing     = "failing"            // 5xx, or an unusable answer
+	HealthBlocked     = "blocked"            // the provider does not serve the place that the call came from
+	HealthSealed      = store.KeyUnavailable // CREDENTIALS_KEY does not open the credentials
 )
 
 // okEvery is how often a success is stored for a connection that keeps working.
@@ -172,11 +173,16 @@ func HealthOf(reason string) string {
 	return ""
 }
 
+// opens reports whether the gateway has the keys that have sealed the credentials of a connection.
+func (t *Tx) opens(c *Connection) bool { return t.Keyring == nil || t.Keyring.Has(c.Secrets) }
+
 // Health returns the health of a connection and its row. The row is that of the state
 // which is returned: of a limit it has the beginning.
 func (t *Tx) Health(c *Connection, cools []store.Cooldown) (health string, row Health) {
 	t.Load(HealthPrefix+c.ID, &row)
 	switch {
+	case !t.opens(c):
+		return HealthSealed, Health{SucceedAt: row.SucceedAt}
 	case row.Reason != "":
 		health = row.Reason
 	case row.SucceedAt > 0:

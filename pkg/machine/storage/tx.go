@@ -111,6 +111,8 @@ type Tx struct {
 	MaxRequests int64
 	// Began is that of api.Manager.
 	Began int64
+	// Keyring has the keys with which credentials are sealed. If it is nil, none is looked for.
+	Keyring *store.Keyring
 	// SeatAlive is that of machine.Object.
 	SeatAlive func(seat string) bool
 	// Buffer is the machine's buffer of reports. May be nil.

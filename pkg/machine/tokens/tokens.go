@@ -59,5 +59,7 @@ func (o *Service) WriteLog(line string) {
 
 // Begin reads the object's own row. It is called again after a call out.
 func (o *Service) Begin(st storage.Storage, machineID string) *storage.Tx {
-	return storage.Open(st, machineID, o.Now(), o.NextRefresh)
+	t := storage.Open(st, machineID, o.Now(), o.NextRefresh)
+	t.Keyring = o.Keyring
+	return t
 }

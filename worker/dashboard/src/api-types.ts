@@ -119,7 +119,7 @@ export interface ConnectionRow {
   isActive: boolean;
   providerSpecificData: Record<string, unknown> & { baseUrl?: string; prefix?: string; enabledModels?: string[] };
   status: string;
-  /** outcome of its last call: ready, untested, key_refused, out_of_credit, limited, unreachable, failing, blocked */
+  /** outcome of its last call: ready, untested, key_refused, out_of_credit, limited, unreachable, failing, blocked, key_unavailable */
   health: string;
   /** of the first call with this outcome */
   healthSince?: number;

@@ -75,6 +75,7 @@ const reasons: Record<string, string> = {
   pinned: "the request names another account",
   incomplete: "its settings are incomplete",
   no_credential: "no credentials for this model",
+  key_unavailable: "its credentials cannot be decrypted",
   needs_credential: "credentials missing",
   inactive: "disabled",
   refused: "the model does not support this request, so no other account is tried",

@@ -27,7 +27,7 @@ export async function loadKnown(machine: Machine): Promise<Known> {
 }
 
 // unusable are the outcomes of a last call after which the next one fails too.
-const unusable = ["key_refused", "out_of_credit", "unreachable"];
+const unusable = ["key_refused", "out_of_credit", "unreachable", "key_unavailable"];
 const notReady = ["needs_credential", "needs_reauth"];
 
 // stateOf returns the state of a member; null if nothing is known of it.

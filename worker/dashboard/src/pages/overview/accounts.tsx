@@ -40,6 +40,7 @@ function needOf(c: ConnectionRow, quota: Quota | undefined, now: number): Need |
   if (c.status === "needs_credential") return need(oauth ? "signin" : "key");
   switch (c.health) {
     case "key_refused":
+    case "key_unavailable":
       return need(oauth ? "signin" : "key");
     case "out_of_credit":
       return need("test", "Add credit at the provider, then test the account.");

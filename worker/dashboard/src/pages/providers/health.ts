@@ -22,6 +22,7 @@ const healths: Record<string, [kind: Kind, text: string]> = {
   unreachable: ["bad", "Unreachable"],
   failing: ["warn", "Last request failed"],
   blocked: ["warn", "Region blocked"],
+  key_unavailable: ["bad", "Credentials unreadable"],
 };
 
 const unproven: [Kind, string] = ["warn", "No success yet"]; // after calls that say nothing about the account

@@ -92,7 +92,7 @@ export function Row({
           label={`Enable ${label}`}
           onTurn={(on) => void setActive(on)}
         />
-        {(c.status.startsWith("needs_") || c.health === "key_refused") && (
+        {(c.status.startsWith("needs_") || ["key_refused", "key_unavailable"].includes(c.health)) && (
           <a class="button main" href={`${to(machine.id, "providers", c.id)}?fix=key`}>
             {c.authType === "oauth" ? "Sign in again" : c.hasKey ? "Replace key" : "Add credentials"}
           </a>

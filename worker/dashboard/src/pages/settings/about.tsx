@@ -16,6 +16,7 @@ interface Health {
   replica?: { pending: boolean; publishedAt?: number; failures: number };
   alerts: { waiting: number; failing: number };
   auditRecords: number;
+  credentials: { unreadable: number; earlier?: number };
 }
 
 // Version is the body of GET /api/version.
@@ -136,6 +137,18 @@ export function About({ machine, operator }: { machine: Machine; operator: boole
                 ? "None is waiting to be sent"
                 : `${number(h.alerts.waiting)} waiting to be sent, ${number(h.alerts.failing)} of them failed and will be tried again`}
             </dd>
+            {(h.credentials.unreadable > 0 || h.credentials.earlier !== undefined) && (
+              <>
+                <dt>Credentials key</dt>
+                <dd>
+                  {h.credentials.unreadable > 0
+                    ? `CREDENTIALS_KEY doesn’t open the credentials of ${number(h.credentials.unreadable)} accounts and destinations. Set the key that sealed them, or replace them.`
+                    : h.credentials.earlier
+                      ? `${number(h.credentials.earlier)} accounts and destinations are still sealed with the earlier key`
+                      : "Nothing is sealed with the earlier key"}
+                </dd>
+              </>
+            )}
             <dt>Clock</dt>
             <dd>
               {Math.abs(skewMs) < maxSkewMs
