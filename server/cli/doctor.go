@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,33 +77,36 @@ const nearly = 0.9
 func (a *app) judge(s gjson.Result) (out findings) {
 	health := s.Get("health")
 	if file := health.Get("file"); str(file, "state") == "failed" {
-		out.add(failure, "the configuration file is not applied: %s", clean(str(file, "error")))
+		out.add(failure, "the configuration file is not applied; correct it, and weir applies it again: %s", clean(str(file, "error")))
 	}
 	if n := num(health, "replica.failures"); n > 0 {
-		out.add(warning, "the configuration was not published %d times; calls may use an earlier one", n)
+		out.add(warning, "the configuration was not published %d times, so calls may use an earlier one; weir tries again, and its log says why", n)
 	}
 	if n := num(health, "alerts.failing"); n > 0 {
-		out.add(warning, "%d alerts cannot be sent; look at weir destinations and the webhooks of the budgets", n)
+		out.add(warning, "%d alerts cannot be sent; weir destinations test NAME says why, and weir budgets set NAME --webhook-url URL changes that of a budget", n)
 	}
 	if m := health.Get("configuration.maxBytes").Float(); m > 0 && health.Get("configuration.bytes").Float() > nearly*m {
-		out.add(warning, "the configuration is nearly as large as it may be; delete what is not used")
+		out.add(warning, "the configuration is nearly as large as it may be; delete what is not used, such as weir keys rm NAME")
 	}
+	out.credentials(health.Get("credentials"))
 	out.accounts(array(s, "accounts.data"))
 	out.keys(a, array(s, "keys.data"))
 	for _, d := range array(s, "destinations.data") {
 		switch str(d, "status") {
 		case "disabled":
-			out.add(warning, "destination %s is disabled: %s; weir destinations test NAME enables it again",
-				d.Get("name"), d.Get("disabledReason"))
+			out.add(warning, "destination %s is disabled: %s; weir destinations test %s enables it again", d.Get("name"),
+				strings.TrimSuffix(str(d, "disabledReason"), "."), ShellWord(str(d, "name")))
 		case "failing":
-			out.add(warning, "destination %s fails: %s", d.Get("name"), d.Get("lastError"))
+			out.add(warning, "destination %s fails: %s; weir destinations test %s sends a test", d.Get("name"),
+				strings.TrimSuffix(str(d, "lastError"), "."), ShellWord(str(d, "name")))
 		}
 	}
 	for _, b := range array(s, "budgets.data") {
+		raise := "weir budgets set " + ShellWord(str(b, "name")) + " --limit NUMBER raises it"
 		if spent, limit := b.Get("spent").Float(), b.Get("limit").Float(); is(b, "exhausted") || limit > 0 && spent >= limit {
-			out.add(warning, "budget %s is used up", b.Get("name"))
+			out.add(warning, "budget %s is used up; %s", b.Get("name"), raise)
 		} else if limit > 0 && spent > nearly*limit {
-			out.add(warning, "budget %s is used to %.0f%%", b.Get("name"), 100*spent/limit)
+			out.add(warning, "budget %s is used to %.0f%%; %s", b.Get("name"), 100*spent/limit, raise)
 		}
 		if n := num(b, "unpricedCalls"); n > 0 && str(b, "unpriced") == "pass" {
 			out.add(warning, "budget %s does not count calls without a price, %d so far; weir settings set modelPrices=… sets prices, "+
@@ -112,21 +116,43 @@ func (a *app) judge(s gjson.Result) (out findings) {
 	return out
 }
 
+// credentials examines which keys of CREDENTIALS_KEY have sealed the secrets of a machine.
+func (f *findings) credentials(r gjson.Result) {
+	if n := num(r, "unreadable"); n > 0 {
+		f.add(failure, "CREDENTIALS_KEY does not open the credentials of %d accounts and destinations; set the key that sealed them, "+
+			"alone or as new,old, and restart, or replace them: weir accounts rotate NAME, weir destinations set NAME --secret", n)
+	}
+	if earlier := r.Get("earlier"); earlier.Int() > 0 {
+		f.add(warning, "the credentials of %d accounts and destinations are still sealed with the earlier CREDENTIALS_KEY; keep both: "+
+			"weir seals them again within an hour while it runs", earlier.Int())
+	} else if earlier.Exists() {
+		f.add(well, "no credential is sealed with the earlier CREDENTIALS_KEY; once weir status says so of every machine, set the new one alone")
+	}
+}
+
 // accounts examines accounts.
 func (f *findings) accounts(rows []gjson.Result) {
 	working := 0
 	for _, r := range rows {
-		switch h := str(r, "health"); {
-		case str(r, "status") == "inactive":
-		case h == "ready" || h == "untested":
-			working++
-		default:
-			if h == "failing" || h == "limited" { // calls try it again
-				working++
-			}
-			name := cmp.Or(str(r, "name"), str(r, "id"))
-			f.add(warning, "account %s (%s): %s: %s", name, providerName(str(r, "provider")), strings.ReplaceAll(h, "_", " "), r.Get("lastError"))
+		state, status := str(r, "health"), str(r, "status")
+		if strings.HasPrefix(status, "needs_") {
+			state = status
 		}
+		switch {
+		case status == "inactive":
+			continue
+		case state == "ready" || state == "untested":
+			working++
+			continue
+		case state == "failing" || state == "limited": // calls try it again
+			working++
+		}
+		name := cmp.Or(str(r, "name"), str(r, "id"))
+		text := strings.ReplaceAll(state, "_", " ")
+		if e := strings.TrimSuffix(str(r, "lastError"), "."); e != "" {
+			text += ": " + e
+		}
+		f.add(warning, "account %s (%s): %s; %s", name, providerName(str(r, "provider")), text, remedy(state, r, name))
 	}
 	if len(rows) == 0 {
 		f.add(failure, "there is no account; weir accounts add PROVIDER connects one")
@@ -144,7 +170,8 @@ func (f *findings) keys(a *app, rows []gjson.Result) {
 			usable++
 		}
 		if at := num(k, "expiresAt"); at > now && at < now+week && at > num(k, "createdAt")+week {
-			f.add(warning, "key %s expires at %s", k.Get("name"), when(a, k.Get("expiresAt")).text)
+			f.add(warning, "key %s expires at %s; weir keys set %s --expires 30d keeps it for longer", k.Get("name"),
+				when(a, k.Get("expiresAt")).text, ShellWord(str(k, "name")))
 		}
 	}
 	if usable == 0 {
@@ -208,10 +235,10 @@ func (a *app) examine(ctx context.Context) (out findings) {
 			return out
 		}
 		if theirs := str(v, "version"); theirs != a.Version {
-			out.add(warning, "the gateway has version %s, this program %s", theirs, a.Version)
+			out.add(warning, "the gateway has version %s, this program %s; weir upgrade replaces the older one", theirs, a.Version)
 		}
 		if e := str(v, "prices.error"); e != "" {
-			out.add(warning, "prices are not refreshed: %s", e)
+			out.add(warning, "prices are not refreshed: %s; weir tries again, and PRICES_URL names another source", strings.TrimSuffix(e, "."))
 		}
 	}
 	s, err := c.readParts(ctx)
@@ -221,7 +248,7 @@ func (a *app) examine(ctx context.Context) (out findings) {
 	}
 	out.add(well, "the credential is accepted")
 	machine := a.judge(s)
-	if len(machine) == 0 {
+	if !slices.ContainsFunc(machine, func(f finding) bool { return f.word != well }) {
 		out.add(well, "accounts, keys, budgets and destinations")
 	}
 	return append(out, machine...)

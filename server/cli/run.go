@@ -309,7 +309,7 @@ func (a *app) tryAccount(ctx context.Context, in *input, account gjson.Result, n
 		a.printTest(v)
 	}
 	if !is(v, "ok") {
-		return fmt.Errorf("the account is stored, and does not work; %s", remedy(v, account, name))
+		return fmt.Errorf("the account is stored, and does not work; %s", remedy(str(v, "error"), account, name))
 	}
 	if d := provider.Lookup(str(account, "provider")); d != nil && slices.Contains(d.Kinds, catalog.LLM) {
 		fmt.Fprintf(a.Stderr, "Ask a model: weir call %s Hello\n", ShellWord(clean(cmp.Or(str(v, "model"), "MODEL"))))
@@ -326,17 +326,25 @@ func (a *app) printTest(v gjson.Result) {
 	}
 }
 
-// remedy returns what to do with an account whose test has failed.
-func remedy(test, account gjson.Result, name string) string {
-	switch str(test, "error") {
-	case "unauthorized", "no_credentials":
-		return "weir accounts rotate " + ShellWord(name) + " replaces its credential"
-	case "connection_failed", "timeout", "not_found", "invalid_answer":
-		if str(account, "providerSpecificData.baseUrl") != "" {
-			return "weir accounts set " + ShellWord(name) + " --base-url URL changes its address"
+// remedy returns what to do with an account, by the error of its test or by its state.
+func remedy(cause string, account gjson.Result, name string) string {
+	word := ShellWord(name)
+	switch cause {
+	case "unauthorized", "no_credentials", "key_refused", "key_unavailable", "needs_credential", "needs_reauth":
+		if str(account, "authType") == "oauth" {
+			return "sign in again on its page, or by weir accounts sign-in " + ShellWord(str(account, "provider"))
 		}
+		return "weir accounts rotate " + word + " replaces its credential"
+	case "connection_failed", "timeout", "not_found", "invalid_answer", "unreachable":
+		if str(account, "providerSpecificData.baseUrl") != "" {
+			return "weir accounts set " + word + " --base-url URL changes its address"
+		}
+	case "out_of_credit":
+		return "add credit at the provider, then weir accounts test " + word
+	case "limited":
+		return "weir accounts quota shows what is left of its limits"
 	}
-	return "weir accounts test " + ShellWord(name) + " tests it again"
+	return "weir accounts test " + word + " tests it again"
 }
 
 // rotateAccount replaces a credential.
@@ -368,7 +376,7 @@ func (a *app) test(ctx context.Context, in *input) error {
 	err = a.show(v, func() error { a.printTest(v); return nil })
 	if err == nil && !is(v, "ok") {
 		account, _ := in.client.call(ctx, "GET", strings.TrimSuffix(in.path, "/test"), nil) // whose address is of use
-		err = fmt.Errorf("the account does not work; %s", remedy(v, account, in.args[0]))
+		err = fmt.Errorf("the account does not work; %s", remedy(str(v, "error"), account, in.args[0]))
 	}
 	return err
 }

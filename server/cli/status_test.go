@@ -74,6 +74,44 @@ func TestStatusOfAStoppedServer(t *testing.T) {
 	}
 }
 
+// Another CREDENTIALS_KEY, of a wrong backup or of a rotation that ended too early, opens no account.
+func TestDoctorNamesCredentialsThatAreSealedWithAnotherKey(t *testing.T) {
+	w := &world{T: t, home: t.TempDir()}
+	w.data = w.home + "/data"
+	first, second := strings.Repeat("a", 64), strings.Repeat("b", 64)
+	run := func(key string, args ...string) (int, string) {
+		code, out, failed := w.runIn(w.env("CREDENTIALS_KEY", key), "", args...)
+		return code, out + failed
+	}
+	if code, text := run(first, "init"); code != 0 {
+		t.Fatal(text)
+	}
+	if code, text := run(first, "accounts", "add", "openai", "--name", "My Main", "--api-key", "env:API_KEY", "--no-test"); code != 0 {
+		t.Fatal(text)
+	}
+	unreadable := []string{"FAIL", "CREDENTIALS_KEY does not open the credentials of 1 accounts", "key unavailable", "weir accounts rotate 'My Main'"}
+	for _, tt := range []struct {
+		command, key string
+		want         []string
+	}{
+		{"doctor", second, append(unreadable, "no account works")},
+		{"status", second, append(unreadable, "accounts: 1 key unavailable")},
+		{"accounts", second, []string{"key unavailable"}},
+		{"doctor", second + "," + first, []string{"1 accounts and destinations are still sealed with the earlier CREDENTIALS_KEY"}},
+		{"doctor", first + "," + second, []string{"no credential is sealed with the earlier CREDENTIALS_KEY", "ok    accounts, keys"}},
+	} {
+		_, out := run(tt.key, tt.command)
+		for _, want := range tt.want {
+			if !strings.Contains(strings.Join(strings.Fields(out), " "), strings.Join(strings.Fields(want), " ")) {
+				t.Errorf("%s: no %q in\n%s", tt.command, want, out)
+			}
+		}
+	}
+	if _, out := run(first, "doctor"); strings.Contains(out, "CREDENTIALS_KEY") {
+		t.Errorf("with its key alone:\n%s", out)
+	}
+}
+
 // An account is tested once it is added, as the dashboard does. One that does not work stays.
 func TestAddedAccountIsTested(t *testing.T) {
 	w := newWorld(t)
@@ -145,7 +183,7 @@ func TestDoctorSaysWhyTheConfigurationFileIsNotApplied(t *testing.T) {
 	for _, command := range []string{"status", "doctor"} {
 		_, out, failed := w.runIn(env, "", command)
 		if !strings.Contains(out, "FAIL") || strings.Contains(out, "object") ||
-			!strings.Contains(out, "the configuration file is not applied: line 2, column 9: an integer is expected\n") {
+			!strings.Contains(out, "weir applies it again: line 2, column 9: an integer is expected\n") {
 			t.Errorf("%s:\n%s%s", command, out, failed)
 		}
 	}
