@@ -214,7 +214,7 @@ func (h *SignIn) refused(ctx context.Context, r *httpmsg.Request, id string, err
 	if !errors.As(err, &why) {
 		return err
 	}
-	if err := h.Sessions.Failed(ctx, r); err != nil {
+	if err := h.Sessions.Failed(ctx, r, ""); err != nil {
 		return err
 	}
 	in := rpc.FailedSignIn{Provider: id, Reason: string(why)}

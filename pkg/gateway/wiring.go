@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 
 	"weir/pkg/accounts"
 	"weir/pkg/api"
@@ -120,7 +122,9 @@ func (w *wiring) logLine(line string) { w.Log(1, w.redact(line)) }
 
 // object returns the logic of the machines' objects.
 func (w *wiring) object() *machine.Object {
-	o := &machine.Object{KV: w.KV, MaxRequests: w.MaxRequests, Manager: manage.Manager{
+	token := sha256.Sum256([]byte("weir operator token\n" + w.AdminToken))
+	o := &machine.Object{KV: w.KV, MaxRequests: w.MaxRequests, Token: hex.EncodeToString(token[:8])}
+	o.Manager = manage.Manager{
 		Service: tokens.Service{
 			Keyring: w.keys, Objects: w.Objects, Do: w.Do, Pause: w.Pause, Now: w.Now, Rand: w.Rand, Log: w.logLine,
 			SignRS256: w.SignRS256, OAuth: w.clients, Unusable: w.badRows, Dialer: w.Dialer, Proxy: w.proxy,
@@ -128,7 +132,7 @@ func (w *wiring) object() *machine.Object {
 		AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), KeySecret: []byte(w.KeySecret),
 		ZoneOffset: w.ZoneOffset, PublicURL: w.public, Collector: w.otel,
 		Reseed: w.Reseed, Began: w.Began, ConfigFile: w.ConfigFile,
-	}}
+	}
 	if w.Replicas != nil {
 		o.Seat, o.SeatAlive = w.Replicas.Own, w.Replicas.Alive
 	}

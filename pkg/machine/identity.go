@@ -21,10 +21,10 @@ const (
 
 // registryAudit appends a record of the registry, whose audit has no other pruning. Without a generation
 // the number of the last record would not be stored.
-func registryAudit(t *storage.Tx, actor, action, target string, fields []string) {
+func registryAudit(t *storage.Tx, rec storage.Record) {
 	t.Meta.ID = rpc.RegistryID
 	t.Meta.Generation++
-	t.Audit(actor, action, target, fields)
+	t.AuditRecord(rec)
 	if t.Meta.AuditSeq%pruneEach == 0 {
 		t.PruneAudit()
 	}
@@ -50,7 +50,7 @@ func (o *Object) idpPut(r *storage.Call) (any, error) {
 	}
 	in.CreatedAt = before.CreatedAt
 	r.Put(idpPrefix+in.ID, in)
-	registryAudit(r.Tx, "operator", action, in.ID, nil)
+	registryAudit(r.Tx, storage.Record{Actor: "operator", Action: action, Target: in.ID})
 	return struct{}{}, nil
 }
 
@@ -61,7 +61,7 @@ func (o *Object) idpDelete(r *storage.Call) (any, error) {
 		return nil, apierr.New(404, "identity_provider_not_found", "No identity provider has this id.")
 	}
 	r.Del(idpPrefix + in.ID)
-	registryAudit(r.Tx, "operator", "identity-provider.delete", in.ID, nil)
+	registryAudit(r.Tx, storage.Record{Actor: "operator", Action: "identity-provider.delete", Target: in.ID})
 	return struct{}{}, nil
 }
 
@@ -94,7 +94,7 @@ func (o *Object) signInFailed(r *storage.Call) (any, error) {
 	if json.Unmarshal(r.Body, &in) != nil || len(in.Reason) > 100 || in.Provider != "" && !rpc.IsRowID(in.Provider) {
 		return nil, apierr.Invalid("reason", "reason is not valid.")
 	}
-	registryAudit(r.Tx, "anonymous", "sign-in.refused", in.Provider, []string{in.Reason})
+	registryAudit(r.Tx, storage.Record{Actor: "anonymous", Action: "sign-in.refused", Target: in.Provider, Fields: []string{in.Reason}})
 	return struct{}{}, nil
 }
 
@@ -115,14 +115,15 @@ func (o *Object) roleRefused(r *storage.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	registryAudit(r.Tx, "person:"+in.Person, "role.refused", in.MachineID, []string{in.Route})
+	registryAudit(r.Tx, storage.Record{Actor: "person:" + in.Person, Action: "role.refused", Target: in.MachineID,
+		Fields: []string{in.Route}})
 	return struct{}{}, nil
 }
 
 const signInPage = 100 // records of one answer
 
 // signInList returns the newest records of the registry: sign-ins, refusals, and changes of
-// identity providers.
+// identity providers, machines and the operator token.
 func (o *Object) signInList(r *storage.Call) (any, error) {
 	var in rpc.SignInQuery
 	if json.Unmarshal(r.Body, &in) != nil || in.Before < 0 {
@@ -145,6 +146,9 @@ func (o *Object) signInList(r *storage.Call) (any, error) {
 		}
 		out.Data = append(out.Data, a.Record)
 		json.Unmarshal(a.Record, &rec)
+		if out.Names[rec.Target] == "" && rec.Name != "" {
+			out.Names[rec.Target] = rec.Name
+		}
 		for _, name := range [...]string{rec.Actor, rec.Target} {
 			if p, ok := loadPerson(r.Tx, strings.TrimPrefix(name, "person:")); ok {
 				out.Names[name] = o.profileOf(&p).Name

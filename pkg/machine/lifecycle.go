@@ -20,7 +20,7 @@ func (o *Object) remove(r *storage.Call) (any, error) {
 	if !there() {
 		return nil, storage.ErrNoMachine()
 	}
-	if err := o.intend(r, deleting); err != nil {
+	if err := o.intend(r, machineRow{State: deleting, Now: now}); err != nil {
 		return nil, err
 	}
 	if !there() {
@@ -45,7 +45,7 @@ func (o *Object) restore(r *storage.Call) (any, error) {
 	if !r.Restorable() {
 		return nil, errNotDeleted()
 	}
-	if err := o.intend(r, restoring); err != nil {
+	if err := o.intend(r, machineRow{State: restoring}); err != nil {
 		return nil, err
 	}
 	if !r.Restorable() {
@@ -61,8 +61,9 @@ func errNotDeleted() error {
 }
 
 // intend tells the registry what is to be done with the machine, and begins the turn again.
-func (o *Object) intend(r *storage.Call, state string) error {
-	err := o.tellRegistry(r, machineRow{ID: r.ID, Name: r.Meta.Name, CreatedAt: r.Meta.CreatedAt, State: state})
+func (o *Object) intend(r *storage.Call, m machineRow) error {
+	m.ID, m.Name, m.CreatedAt = r.ID, r.Meta.Name, r.Meta.CreatedAt
+	err := o.tellRegistry(r, m)
 	if err == nil {
 		r.Reload(o.Now())
 	}

@@ -145,6 +145,39 @@ func machineIsGone(t *testing.T, now bool) {
 	}
 }
 
+// The audit log of a machine ends with it, and a new operator token left no record at all.
+func TestRegistryRecordsMachinesAndTheOperatorToken(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	w.Want(200, "rename", `{"name":"sk-0123456789abcdefghij"}`)
+	w.Want(200, "rename", `{"name":"Second"}`)
+	w.Want(204, "delete", "")
+	w.Want(200, "restore", "")
+	w.Want(204, "delete", `{"now":true}`)
+	w.Create()
+	w.Want(204, "delete", "")
+	w.Clock.Add(storage.Milliseconds(storage.RestorableFor))
+	w.Loc.Alarms(w.Ctx)
+	w.Clock.Add(2 * time.Second)
+	w.Loc.Alarms(w.Ctx)
+	for _, token := range []string{"", "a", "a", "b"} {
+		w.obj.Token = token
+		w.obj.Cron(w.Ctx)
+	}
+	_, a := w.At(rpc.RegistryID, "signIn.list", `{}`)
+	var got []string
+	for _, r := range a.Get("data").Array() {
+		got = append(got, r.Get("actor").Str+": "+r.Get("action").Str+" "+r.Get("name").Str)
+	}
+	want := []string{"operator: token.rotate ", "system: machine.erase demo", "operator: DELETE /api/machines/{id} demo",
+		"operator: POST /api/machines demo", "operator: machine.erase Second", "operator: POST /api/machines/{id}/restore Second",
+		"operator: DELETE /api/machines/{id} Second", "operator: PATCH /api/machines/{id} Second",
+		"operator: PATCH /api/machines/{id} ***", "operator: POST /api/machines demo"}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") || a.Get("names."+mid).Str != "demo" {
+		t.Errorf("got\n%s\nwant\n%s\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), a.Raw)
+	}
+}
+
 // deleted returns the deleted machines that the registry lists.
 func (w *world) deleted() []gjson.Result {
 	w.Helper()

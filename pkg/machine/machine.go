@@ -25,6 +25,8 @@ type Object struct {
 	// storage.MaxRequests.
 	MaxRequests int64
 
+	// Token is a digest of the operator token: the registry records a change. "" is not compared.
+	Token string
 	// Seat is the name of this program, and SeatAlive reports whether one lives, if several that
 	// know of each other serve the machines; else "" and nil.
 	Seat      string

@@ -155,7 +155,7 @@ func (o *Object) passkeyAdd(r *storage.Call) (any, error) {
 		return nil, err
 	}
 	putRegistry(r.Tx, personPrefix+p.ID, p)
-	registryAudit(r.Tx, "person:"+p.ID, "passkey.create", k.Digest[:inviteID], nil)
+	registryAudit(r.Tx, storage.Record{Actor: "person:" + p.ID, Action: "passkey.create", Target: k.Digest[:inviteID]})
 	return viewOfPasskey(k), nil
 }
 
@@ -177,7 +177,7 @@ func (o *Object) passkeyRename(r *storage.Call) (any, error) {
 	}
 	k.Name = namedPasskey(in.Name)
 	putRegistry(r.Tx, passkeyPrefix+k.Digest, k)
-	registryAudit(r.Tx, "person:"+p.ID, "passkey.update", k.Digest[:inviteID], []string{"name"})
+	registryAudit(r.Tx, storage.Record{Actor: "person:" + p.ID, Action: "passkey.update", Target: k.Digest[:inviteID], Fields: []string{"name"}})
 	return viewOfPasskey(&k), nil
 }
 
@@ -193,7 +193,7 @@ func (o *Object) passkeyDelete(r *storage.Call) (any, error) {
 	p.Passkeys = slices.DeleteFunc(p.Passkeys, func(id string) bool { return id == in.ID })
 	r.Del(passkeyPrefix + k.Digest)
 	putRegistry(r.Tx, personPrefix+p.ID, p)
-	registryAudit(r.Tx, "person:"+p.ID, "passkey.delete", k.Digest[:inviteID], nil)
+	registryAudit(r.Tx, storage.Record{Actor: "person:" + p.ID, Action: "passkey.delete", Target: k.Digest[:inviteID]})
 	return struct{}{}, nil
 }
 

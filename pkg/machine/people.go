@@ -156,7 +156,7 @@ func (o *Object) personSignIn(r *storage.Call) (any, error) {
 	dropSessions(r.Tx, in.Session.Replaces, func(s *sessionRow) bool { return s.Person == p.ID }, maxPersonSessions)
 	row := sessionRow{Person: p.ID, CreatedAt: r.Now, SeenAt: r.Now, Sid: in.Session.Sid, Until: in.Session.Until}
 	r.Put(sessionPrefix+in.Session.Digest, row)
-	registryAudit(r.Tx, "person:"+p.ID, "sign-in", "", nil)
+	registryAudit(r.Tx, storage.Record{Actor: "person:" + p.ID, Action: "sign-in"})
 	return o.ofPerson(&row, p, r.Now), nil
 }
 
@@ -166,7 +166,7 @@ func (o *Object) admit(r *storage.Call, p *personRow, is profile) error {
 		if err := attempt(r, storage.DigestOf("no role", p.ID), attemptMost); err != nil {
 			return err
 		}
-		registryAudit(r.Tx, "person:"+p.ID, "sign-in.refused", "", []string{"no_access"})
+		registryAudit(r.Tx, storage.Record{Actor: "person:" + p.ID, Action: "sign-in.refused", Fields: []string{"no_access"}})
 		if err := r.Commit(); err != nil {
 			return err
 		}
@@ -200,7 +200,7 @@ func (o *Object) personSeen(r *storage.Call) (any, error) {
 			return nil, err
 		}
 		if r.Now >= before.LastSeen+sessionIdle {
-			registryAudit(r.Tx, "person:"+p.ID, "sign-in", "", nil)
+			registryAudit(r.Tx, storage.Record{Actor: "person:" + p.ID, Action: "sign-in"})
 		}
 	}
 	row := sessionRow{Person: p.ID, CreatedAt: in.At, SeenAt: r.Now, Until: in.Until}
@@ -322,7 +322,7 @@ func (o *Object) personEnd(r *storage.Call) (any, error) {
 	storage.RemoveIf(r.Tx, sessionPrefix, func(_ string, s sessionRow) bool {
 		return s.Person != "" && (in.All || (in.ID == "" || s.Person == in.ID) && (in.Sid == "" || s.Sid == in.Sid))
 	})
-	registryAudit(r.Tx, in.By, "sessions.end", in.ID, nil)
+	registryAudit(r.Tx, storage.Record{Actor: in.By, Action: "sessions.end", Target: in.ID})
 	return struct{}{}, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"weir/pkg/machine/storage"
 	"weir/pkg/people"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/redact"
 )
 
 // The registry is the object that keeps the list of machines. A machine writes
@@ -25,6 +26,7 @@ import (
 
 const (
 	machinePrefix = "machine:"
+	tokenRow      = "token"                                   // see Object.Token
 	intentFor     = int64(5 * time.Minute / time.Millisecond) // an older intent came to nothing
 	maxResolve    = 20                                        // of one listing
 	maxTick       = 40                                        // machines of one tick
@@ -49,6 +51,8 @@ type machineRow struct {
 	State     string `json:"state,omitempty"`
 	DeletedAt int64  `json:"deletedAt,omitempty"`
 	At        int64  `json:"at,omitempty"` // of the state
+	// Now reports that a deletion erases at once.
+	Now bool `json:"now,omitempty"`
 }
 
 // registryPut notes the state of a machine.
@@ -57,8 +61,48 @@ func (o *Object) registryPut(r *storage.Call) (any, error) {
 	if json.Unmarshal(r.Body, &m) != nil || !rpc.IsMachineID(m.ID) {
 		return nil, apierr.Invalid("machineId", "machineId is not valid.")
 	}
+	auditMachine(r.Tx, m)
 	setMachine(r.Tx, m)
 	return struct{}{}, nil
+}
+
+// auditMachine appends the record of what is to be done with a machine, whose own audit log ends with it: of an
+// intent, since the next one may come before it is confirmed. A machine whose time has come is erased without one.
+func auditMachine(t *storage.Tx, m machineRow) {
+	var before machineRow
+	t.Load(machinePrefix+m.ID, &before)
+	actor, action := "operator", ""
+	switch {
+	case m.State == creating:
+		action = "POST /api/machines"
+	case m.State == renaming:
+		action = "PATCH /api/machines/{id}"
+	case m.State == deleting && !m.Now:
+		action = "DELETE /api/machines/{id}"
+	case m.State == restoring:
+		action = "POST /api/machines/{id}/restore"
+	case m.State == deleting:
+		action = "machine.erase"
+	case m.State == gone && before.State == deleted:
+		actor, action = "system", "machine.erase"
+	default:
+		return
+	}
+	registryAudit(t, storage.Record{Actor: actor, Action: action, Target: m.ID,
+		Name: redact.Patterns(cmp.Or(m.Name, before.Name))})
+}
+
+// noteToken records that the operator token is another one than before. Servers that share a database have the
+// same one.
+func (o *Object) noteToken(t *storage.Tx) {
+	var known string
+	if t.Load(tokenRow, &known); o.Token == "" || known == o.Token {
+		return
+	}
+	if known != "" {
+		registryAudit(t, storage.Record{Actor: "operator", Action: "token.rotate"})
+	}
+	t.Put(tokenRow, o.Token)
 }
 
 func setMachine(t *storage.Tx, m machineRow) {
@@ -257,6 +301,7 @@ func (o *Object) registryTick(r *storage.Call) (any, error) {
 		r.Meta.Generation++
 		r.Put("cursor", next)
 	}
+	o.noteToken(r.Tx)
 	if o.Keyring.Rotating() { // people and identity providers: no alarm prunes the registry
 		o.reseal(r)
 	}

@@ -113,7 +113,7 @@ func (o *Object) sessionOpen(r *storage.Call) (any, error) {
 	if key != nil {
 		r.Audit("key:"+o.MaskedKey(key.ID), "sign-in", "", nil)
 	} else {
-		registryAudit(r.Tx, "operator", "sign-in", "", nil)
+		registryAudit(r.Tx, storage.Record{Actor: "operator", Action: "sign-in"})
 	}
 	return row.shown(key), nil
 }
@@ -178,10 +178,16 @@ type attemptRow struct {
 // credentials have at least 128 bits and cannot be guessed.
 func (o *Object) sessionFailed(r *storage.Call) (any, error) {
 	var in rpc.SignInFailed
-	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsLowerAlphanumeric(in.From, 32) {
+	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsLowerAlphanumeric(in.From, 32) || len(in.Reason) > 100 {
 		return nil, apierr.Invalid("from", "from is not a digest.")
 	}
-	return struct{}{}, attempt(r, in.From, attemptMost)
+	if err := attempt(r, in.From, attemptMost); err != nil {
+		return nil, err
+	}
+	if in.Reason != "" {
+		registryAudit(r.Tx, storage.Record{Actor: "anonymous", Action: "sign-in.refused", Fields: []string{in.Reason}})
+	}
+	return struct{}{}, nil
 }
 
 // waiting refuses who must wait after too many attempts.

@@ -263,6 +263,18 @@ func TestFailedSignInsAreLimited(t *testing.T) {
 	}
 }
 
+// Wrong operator tokens were counted and not recorded.
+func TestRefusedSignInsAreRecordedWithinTheLimit(t *testing.T) {
+	w := newWorld(t)
+	for range attemptMost + 5 {
+		w.At(rpc.RegistryID, "session.failed", `{"from":"`+strings.Repeat("a", 32)+`","reason":"wrong_credential"}`)
+	}
+	_, a := w.At(rpc.RegistryID, "signIn.list", `{}`)
+	if n := a.Get(`data.#(action=="sign-in.refused")#|#`).Int(); n != attemptMost || a.Get("data.0.fields").Raw != `["wrong_credential"]` {
+		t.Errorf("%d records, want %d: %s", n, attemptMost, a.Raw)
+	}
+}
+
 func TestAddressesOfFailedSignInsAreBounded(t *testing.T) {
 	w := newWorld(t)
 	fail := func(n int) { w.At(rpc.RegistryID, "session.failed", fmt.Sprintf(`{"from":"%032d"}`, n)) }

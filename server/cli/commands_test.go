@@ -218,6 +218,7 @@ var steps = []step{
 	{line: "identity-providers rm IDP --yes"},
 	{line: "identity-providers end-sessions --yes", want: "The sessions of all people have ended."},
 	{line: "identity-providers sign-ins", want: "Operator  Ended sessions"},
+	{line: "identity-providers sign-ins", want: "Operator  Created machine                    main"},
 	{line: "settings", want: "strategy"},
 	{line: "settings ls --json", want: `"strategy"`},
 	{line: "settings set timeZone=Europe/Berlin idleSeconds=60 capturePercent=100"},

@@ -243,7 +243,6 @@ func TestTextsInATerminal(t *testing.T) {
 		{80, "budgets", []string{"No budgets. To add one: weir budgets add NAME LIMIT\r\n"}},
 		{80, "people", []string{"No people. To invite one: weir people invite NOTE\r\n"}},
 		{80, "people invitations", []string{"No open invitations.\r\n"}},
-		{80, "identity-providers sign-ins", []string{"No sign-ins that succeeded or were refused.\r\n"}},
 		{80, "models unavailable", []string{"No models that cannot be called at the moment.\r\n"}},
 		{80, "models aliases", []string{"No aliases.\r\n"}},
 		{80, "accounts", []string{"No accounts. To add one: weir accounts add PROVIDER\r\n"}},

@@ -100,7 +100,7 @@ test("a machine is renamed where it is listed, chosen and audited", async (t) =>
   await heading(page, "Overview").waitFor();
   await page.getByRole("main").getByText("After", { exact: true }).waitFor();
   await page.goto(`${b.url}/#/m/${machineId}/settings/audit`);
-  await page.getByText("Renamed the machine").waitFor();
+  await page.getByText("Renamed machine").waitFor();
 });
 
 test("a thousand machines are searched on the server and loaded page by page", async (t) => {

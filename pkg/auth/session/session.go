@@ -122,16 +122,17 @@ func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 // never limited, so guessing locks out no one else.
 func (s *Sessions) refused(ctx context.Context, r *httpmsg.Request, err error) error {
 	if isRefusal(err) {
-		if late := s.Failed(ctx, r); late != nil {
+		if late := s.Failed(ctx, r, "wrong_credential"); late != nil {
 			return late
 		}
 	}
 	return err
 }
 
-// Failed counts a failed sign-in. It returns an error if the address has had too many.
-func (s *Sessions) Failed(ctx context.Context, r *httpmsg.Request) error {
-	in := map[string]string{"from": s.From(r)}
+// Failed counts a failed sign-in, and records it if a reason is given. It returns an error if the address has had
+// too many.
+func (s *Sessions) Failed(ctx context.Context, r *httpmsg.Request, reason string) error {
+	in := rpc.SignInFailed{From: s.From(r), Reason: reason}
 	_, err := rpc.Call[struct{}](ctx, s.Objects, rpc.RegistryID, "session.failed", in)
 	return err
 }

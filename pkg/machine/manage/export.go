@@ -152,8 +152,11 @@ func (c *change) document(secrets bool) (*exportDoc, error) {
 	return d, nil
 }
 
-// export answers GET /api/export, without any secret.
-func (c *change) export() (any, error) { return c.document(false) }
+// export answers GET /api/export, without any secret. It leaves a record, like POST.
+func (c *change) export() (any, error) {
+	c.Audit(c.actor, "GET /api/export", "", nil)
+	return c.document(false)
+}
 
 // exportSealed answers POST /api/export {"passphrase"}: everything, encrypted.
 func (c *change) exportSealed() (any, error) {

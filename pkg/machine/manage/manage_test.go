@@ -497,6 +497,9 @@ func TestExportAndImport(t *testing.T) {
 	w.OK("PATCH", "/api/settings", `{"strategy":"round-robin"}`)
 	plain := w.OK("GET", "/api/export", "")
 	sealed := w.OK("POST", "/api/export", `{"passphrase":"correct horse battery"}`)
+	if records := w.OK("GET", "/api/audit?kind=export", "").Get("data.#.action").Raw; records != `["POST /api/export","GET /api/export"]` {
+		t.Errorf("the audit log has %s", records)
+	}
 	for _, doc := range []string{plain.Raw, sealed.Raw} {
 		for name, s := range spellings("sk-0123456789abcdefghij") {
 			if strings.Contains(doc, s) {

@@ -44,9 +44,10 @@ type SessionEnd struct {
 }
 
 // SignInFailed reports a failed sign-in. From is a digest of the address, 32
-// digits and lower-case letters.
+// digits and lower-case letters. With a Reason it is recorded, unless the address has had too many.
 type SignInFailed struct {
-	From string `json:"from"`
+	From   string `json:"from"`
+	Reason string `json:"reason,omitempty"`
 }
 
 // Session is a valid session. Times are Unix milliseconds.

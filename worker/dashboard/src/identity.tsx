@@ -198,13 +198,13 @@ function SignIns() {
   const list = useLoad(() => call<{ data: AuditRow[]; names: Record<string, string> }>("GET", "/api/sign-ins"), []);
   return (
     <section>
-      <h2>Latest sign-ins</h2>
+      <h2>Audit log of the gateway</h2>
       <Load of={list} what="sign-ins">
         {({ data, names }) =>
           data.length === 0 ? (
             <Empty title="No sign-ins yet" />
           ) : (
-            <Table label="Latest sign-ins" stacked>
+            <Table label="Audit log of the gateway" stacked>
               <thead>
                 <tr>
                   <th>Time</th>
