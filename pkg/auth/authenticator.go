@@ -170,7 +170,7 @@ func (a *Authenticator) scoped(ctx context.Context, r *httpmsg.Request, text, pa
 	}
 	c, err := a.byKey(ctx, r, text, pathMachine)
 	if err != nil {
-		return nil, err
+		return nil, managing(err)
 	}
 	if pathMachine != "" && pathMachine != c.MachineID {
 		return nil, rpc.ErrInvalidKey()
@@ -183,10 +183,22 @@ func (a *Authenticator) scoped(ctx context.Context, r *httpmsg.Request, text, pa
 
 // Operator admits the operator alone.
 func (a *Authenticator) Operator(_ context.Context, r *httpmsg.Request, pathMachine string) (*Call, error) {
-	if text := credential(r.Header); !a.isOperator(text) {
-		return nil, refusedForm(r.Header, text)
+	text := credential(r.Header)
+	if a.isOperator(text) {
+		return &Call{Request: r, Operator: true, MachineID: pathMachine}, nil
 	}
-	return &Call{Request: r, Operator: true, MachineID: pathMachine}, nil
+	if _, ok := rpc.ParseKey(text); ok {
+		return nil, rpc.ErrNeedsToken()
+	}
+	return nil, managing(refusedForm(r.Header, text))
+}
+
+// managing returns the refusal of a credential by its form as management has it.
+func managing(err error) error {
+	if e, ok := errors.AsType[*apierr.Error](err); ok && e.Message == rpc.ErrNotKey().Message {
+		return rpc.ErrNotToken()
+	}
+	return err
 }
 
 func (a *Authenticator) isOperator(text string) bool {

@@ -236,7 +236,7 @@ func TestListIsOpenWithoutAMachineWhereNoKeyIsRequired(t *testing.T) {
 // No refusal shows which machines and keys exist. Who has a valid key may know what it lacks.
 func TestEveryWrongKeyGetsOneBody(t *testing.T) {
 	k := newKeys(t)
-	ctx, want := context.Background(), error(rpc.ErrInvalidKey())
+	ctx := context.Background()
 	admit := map[string]func(context.Context, *httpmsg.Request, string) (*Call, error){
 		"data": k.auth.Data, "list": k.auth.List, "manage": k.auth.Manage, "operator": k.auth.Operator,
 	}
@@ -246,6 +246,10 @@ func TestEveryWrongKeyGetsOneBody(t *testing.T) {
 	} {
 		for plane, f := range admit {
 			c, err := f(ctx, &httpmsg.Request{Header: bearer(key)}, mid)
+			want := rpc.ErrInvalidKey()
+			if plane == "operator" {
+				want = rpc.ErrNeedsToken()
+			}
 			if allowed := key == k.data && (plane == "data" || plane == "list") || key == k.manage && plane == "manage" ||
 				key == k.foreign && (plane == "data" || plane == "list"); allowed {
 				if err != nil || c == nil {
@@ -257,7 +261,7 @@ func TestEveryWrongKeyGetsOneBody(t *testing.T) {
 				if text := "This key has the scope " + has + "; this needs " + needs; outcome(c, err) != "403" || !strings.Contains(err.Error(), text) {
 					t.Errorf("%s on %s: got %v", name, plane, err)
 				}
-			} else if !reflect.DeepEqual(err, want) {
+			} else if !reflect.DeepEqual(err, error(want)) {
 				t.Errorf("%s on %s: got %#v, want %#v", name, plane, err, want)
 			}
 		}
@@ -292,6 +296,10 @@ func TestRefusalNamesFormOfCredential(t *testing.T) {
 			if tt.header.Get("authorization") == "Bearer "+adminToken && (plane == "manage" || plane == "operator") {
 				continue
 			}
+			tt := tt
+			if tt.want.Message == rpc.ErrNotKey().Message && (plane == "manage" || plane == "operator") {
+				tt.want = rpc.ErrNotToken()
+			}
 			k.gets = nil
 			if _, err := f(ctx, &httpmsg.Request{Header: tt.header}, ""); !reflect.DeepEqual(err, error(tt.want)) || len(k.gets) != 0 {
 				t.Errorf("%s on %s without a path: got %v, want %v; %d machines were read", tt.name, plane, err, tt.want, len(k.gets))
@@ -305,13 +313,14 @@ func TestRefusalNamesFormOfCredential(t *testing.T) {
 		t.Errorf("%d revalidations", k.forced)
 	}
 	texts := map[string]bool{}
-	for _, e := range []*apierr.Error{rpc.ErrNoKey(), rpc.ErrNotBearer(), rpc.ErrNotKey(), rpc.ErrInvalidKey()} {
+	for _, e := range []*apierr.Error{rpc.ErrNoKey(), rpc.ErrNotBearer(), rpc.ErrNotKey(), rpc.ErrInvalidKey(),
+		rpc.ErrNotToken(), rpc.ErrNeedsToken()} {
 		if texts[e.Message] = true; e.Status != 401 || e.Code != "invalid_api_key" {
 			t.Errorf("%v: status %d, code %s", e, e.Status, e.Code)
 		}
 	}
-	if len(texts) != 4 {
-		t.Errorf("%d texts, want 4", len(texts))
+	if len(texts) != 6 {
+		t.Errorf("%d texts, want 6", len(texts))
 	}
 }
 

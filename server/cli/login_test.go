@@ -117,3 +117,14 @@ func TestAnswersOfOtherServersAreNamed(t *testing.T) {
 		t.Errorf("exit %d, %s", code, failed)
 	}
 }
+
+// A token that was replaced was called a provider's key.
+func TestReplacedOperatorTokenIsNamed(t *testing.T) {
+	w := newWorld(t)
+	for _, line := range [][]string{{"keys"}, {"machines"}, {"status"}} {
+		code, _, failed := w.runIn(w.env("WEIR_GATEWAY", w.url, "WEIR_TOKEN", strings.Repeat("0123456789abcdef", 4)), "", line...)
+		if code != 1 || !strings.Contains(failed, "If the token was replaced, send the current one: ADMIN_TOKEN in secrets.json") {
+			t.Errorf("%v: exit %d, %s", line, code, failed)
+		}
+	}
+}

@@ -28,6 +28,16 @@ func ErrNotKey() *apierr.Error {
 	return apierr.New(401, invalidKey, `This is not a key of this gateway. Its keys have the form sk-<machine>-<id>-<check>: use one of those instead of a provider's key. The operator token is accepted on /api only.`)
 }
 
+// ErrNotToken is ErrNotKey for management, where another operator token is the likely cause.
+func ErrNotToken() *apierr.Error {
+	return apierr.New(401, invalidKey, `This is neither the operator token nor a key of this gateway. If the token was replaced, send the current one: ADMIN_TOKEN in secrets.json of the server's data directory, or in its environment. Keys have the form sk-<machine>-<id>-<check>.`)
+}
+
+// ErrNeedsToken refuses a key on a route of the operator, whether it is valid or not.
+func ErrNeedsToken() *apierr.Error {
+	return apierr.New(401, invalidKey, `This route needs the operator token, not a key.`)
+}
+
 // ErrClientSecret refuses a client secret of the Realtime API, whatever is wrong with it.
 func ErrClientSecret() *apierr.Error {
 	return apierr.New(401, invalidKey, `Invalid client secret. It is unknown or expired, its API key was revoked, or its account is gone or refuses it. Create another one with POST /v1/realtime/client_secrets.`)
@@ -35,7 +45,7 @@ func ErrClientSecret() *apierr.Error {
 
 // ErrInvalidKey refuses a well-formed key: an unknown, revoked or expired one.
 func ErrInvalidKey() *apierr.Error {
-	return apierr.New(401, invalidKey, `Invalid API key for this route. Check on the page Keys of the dashboard that it exists and has not expired. Routes of machines need the operator token.`)
+	return apierr.New(401, invalidKey, `Invalid API key. Check on the page Keys of the dashboard that it exists, belongs to the machine in the path, and has not expired.`)
 }
 
 // ErrScope refuses a key that is valid: its bearer may know what it lacks.
