@@ -155,7 +155,6 @@ func (pl *plan) reserve(ctx context.Context, to *routing.Target) *apierr.Error {
 		return unavailable(nil)
 	}
 	uses, least, most := pl.call.uses(to)
-	output := most
 	to.OutputLimit = 0
 	for i := range uses {
 		u := &uses[i]
@@ -174,17 +173,9 @@ func (pl *plan) reserve(ctx context.Context, to *routing.Target) *apierr.Error {
 		if err != nil {
 			return err
 		}
-		if u.Unit != store.Requests && e.Output > 0 {
-			to.OutputLimit = most
-		}
-		if hold.Amount < u.most {
-			output = min(output, least+int64(float64(most-least)*float64(hold.Amount-u.least)/float64(u.most-u.least)))
-		}
+		u.limit(to, e, hold.Amount, least, most)
 		r.Hold = hold
 		pl.reserved = append(pl.reserved, r)
-	}
-	if output < most {
-		to.OutputLimit = output
 	}
 	return nil
 }
@@ -198,6 +189,18 @@ type budgetUse struct {
 
 // refused reports whether the budget refuses models without a price, and this is one.
 func (u *budgetUse) refused() bool { return u.Unit == store.USD && !u.priced && u.RefuseUnpriced }
+
+// limit lowers the limit of the answers of a target to the output tokens for which an amount
+// was reserved.
+func (u *budgetUse) limit(to *routing.Target, e *Estimate, amount, least, most int64) {
+	output := most
+	if amount < u.most {
+		output = least + int64(float64(most-least)*float64(amount-u.least)/float64(u.most-u.least))
+	}
+	if (output < most || u.Unit != store.Requests && e.Output > 0) && (to.OutputLimit == 0 || output < to.OutputLimit) {
+		to.OutputLimit = output
+	}
+}
 
 // uses returns what a call to a target may use of each budget that covers it, and the fewest
 // and the most output tokens of one answer.
@@ -397,6 +400,9 @@ func (e *Estimate) outputs(m *snapshot.Machine, to *routing.Target) (least, most
 		return most, most
 	case longest == 0:
 		longest = min(unknownOutput, cmp.Or(context, unknownOutput))
+	}
+	if context > 0 { // which the input and the answer share
+		longest = min(longest, max(context-e.Input, leastOutput))
 	}
 	return min(leastOutput, longest), longest
 }

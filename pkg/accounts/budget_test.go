@@ -186,6 +186,8 @@ func TestEstimateWithoutALimit(t *testing.T) {
 		{Estimate{Text: true}, "openai/gpt-next\tl\t9000\t300\n", "gpt-next", 300, 300},
 		{Estimate{Text: true}, "", "gpt-next", leastOutput, unknownOutput},
 		{Estimate{Text: true}, "", "own", leastOutput, 9000},
+		{Estimate{Text: true, Input: 2000}, "", "own", leastOutput, 7000},
+		{Estimate{Text: true, Input: 8000}, "", "own", leastOutput, leastOutput},
 	} {
 		m.SetCatalog(nil)
 		if tt.source != "" {

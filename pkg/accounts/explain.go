@@ -144,12 +144,13 @@ func limitOf(call *Call, to *routing.Target, left func(b *store.Budget) int64) s
 }
 
 // chargesOf returns what a call to a target would reserve of budgets, and the code of the
-// first refusal.
+// first refusal. It sets the limit of the answer as the call would have it.
 func chargesOf(call *Call, to *routing.Target, left func(b *store.Budget) int64) (list []Charge, refused string) {
 	if left == nil {
 		return nil, ""
 	}
-	uses, _, _ := call.uses(to)
+	uses, least, most := call.uses(to)
+	to.OutputLimit = 0
 	for i := range uses {
 		u := &uses[i]
 		c := Charge{Budget: u.Budget, Left: left(u.Budget)}
@@ -161,6 +162,8 @@ func chargesOf(call *Call, to *routing.Target, left func(b *store.Budget) int64)
 			c.Refused = CodeUnpriced
 		case c.Amount > c.Left || c.Left <= 0:
 			c.Refused = CodeBudgetExceeded
+		default:
+			u.limit(to, &call.Estimate, c.Amount, least, most)
 		}
 		refused = cmp.Or(refused, c.Refused)
 		list = append(list, c)

@@ -149,7 +149,11 @@ func rewrite(from, to Dialect, body []byte, opt ir.Options, pieces, copied int,
 	if opt.NoThoughts {
 		q.DropThoughts()
 	}
-	if opt.OutputLimit > 0 && (q.MaxTokens == 0 || q.MaxTokens > opt.OutputLimit) {
+	asked := q.MaxTokens
+	if asked == 0 && to == Messages { // which has a limit in any case
+		asked = opt.RequiredMaxTokens(ir.ClaudeNamed(opt.Model))
+	}
+	if opt.OutputLimit > 0 && (asked == 0 || asked > opt.OutputLimit) {
 		q.MaxTokens = opt.OutputLimit
 		q.Drop(limited(q.FieldName(ir.FieldMaxTokens), opt.OutputLimit))
 	}

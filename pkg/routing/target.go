@@ -2,6 +2,7 @@
 package routing
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -142,19 +143,25 @@ func (t *Target) Endpoint(conn *store.Connection, name string) (method, url stri
 }
 
 // Limits returns the context and the longest answer of the model in tokens, as the
-// machine's custom models or the catalogue state them. 0 is unknown.
+// machine's custom models, the catalogue, or else the server's own list state them. 0 is
+// unknown.
 func (t *Target) Limits(m *snapshot.Machine) (context, output int64) {
 	for _, model := range m.Catalog().Facts(t.Provider.Alias, t.Model) {
 		if model.Kind == catalog.LLM || context == 0 {
 			context, output = int64(model.Context), int64(model.MaxOutput)
 		}
 	}
+	for _, conn := range t.Connections {
+		if context == 0 && output == 0 {
+			context, output = m.Listed(conn.ID, t.Model)
+		}
+	}
 	for i := range m.CustomModels {
 		c := &m.CustomModels[i]
-		if c.ContextLength > 0 && strings.TrimSpace(c.ID) == t.Model {
+		if strings.TrimSpace(c.ID) == t.Model {
 			switch strings.TrimSpace(c.ProviderAlias) {
 			case t.Alias, t.Provider.Alias, t.Provider.ID:
-				return int64(c.ContextLength), output
+				return cmp.Or(int64(c.ContextLength), context), cmp.Or(int64(c.MaxTokens), output)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weir/pkg/budget"
+	"weir/pkg/catalog"
 	"weir/pkg/store"
 )
 
@@ -20,6 +21,7 @@ type Local struct {
 	turns   map[string]uint32
 	refused map[string]map[string]heard // by connection and name
 	gauges  map[string]*gauge           // by connection
+	listed  map[string][]catalog.Model  // by connection: what its server's list says of limits
 	counted time.Time                   // when key counts were last reported
 	wallet  *budget.Wallet              // of the machine's budgets; nil until a call needs it
 }

@@ -1,6 +1,7 @@
 package converse
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -143,12 +144,7 @@ func (c *requestWriter) thinking(gen *ir.ClaudeModel, limit int64, forceFormat b
 	t := ir.Thinking{MaxTokens: c.MaxTokens}
 	switch name := c.EffortName(); {
 	case c.model.think == "claude":
-		max := c.MaxTokens
-		if max == 0 {
-			if max = c.opt.MaxTokens; max == 0 {
-				max = gen.DefaultMaxTokens()
-			}
-		}
+		max := cmp.Or(c.MaxTokens, c.opt.RequiredMaxTokens(gen))
 		t = c.ClaudeThinking(gen, max, limit, c.LostThinking(c.opt.IssuerOr(ir.IssuerBedrock)) || forceFormat)
 		if c.MaxTokens == 0 && !t.Budget {
 			t.MaxTokens = 0

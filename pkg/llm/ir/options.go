@@ -1,6 +1,8 @@
 package ir
 
 import (
+	"cmp"
+
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/jsonscan"
 )
@@ -105,6 +107,11 @@ const (
 	// IssuerCompaction marks a summary that weir has made of a conversation.
 	IssuerCompaction = "compaction"
 )
+
+// RequiredMaxTokens returns the limit of a request without one, where the upstream requires it.
+func (o *Options) RequiredMaxTokens(gen *ClaudeModel) int64 {
+	return cmp.Or(o.MaxTokens, gen.DefaultMaxTokens())
+}
 
 // IssuerOr returns the name under which this upstream signs; vendor is the one of
 // its dialect.

@@ -28,12 +28,7 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	if n := opt.OutputLimit; n > 0 && (limit == 0 || n < limit) {
 		limit = n
 	}
-	max := q.MaxTokens
-	if max == 0 {
-		if max = opt.MaxTokens; max == 0 {
-			max = gen.DefaultMaxTokens()
-		}
-	}
+	max := cmp.Or(q.MaxTokens, opt.RequiredMaxTokens(gen))
 	if limit > 0 && max > limit {
 		max = limit
 	}

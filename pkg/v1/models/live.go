@@ -352,6 +352,7 @@ func (l *LiveLists) note(j *job, list *Live, err error) (timedOut bool) {
 	}
 	if err == nil {
 		e.list, e.at = list, now
+		j.m.NoteListed(j.s.conn.ID, list.Models)
 	}
 	e.silent = errors.Is(err, upstream.ErrTimeout)
 	return e.silent

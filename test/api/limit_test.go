@@ -1,0 +1,69 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"weir/internal/testgw/fake"
+)
+
+// small is a server whose model has a context of 8,192 tokens, which it states in its list
+// if it is asked.
+func small(s *fake.Seen) fake.Answer {
+	if strings.HasSuffix(s.URL, "/models") {
+		return fake.JSON(`{"data":[{"id":"m","max_model_len":8192}]}`)
+	}
+	for _, field := range []string{"max_tokens", "max_output_tokens"} {
+		if n := gjson.Get(s.Body, field).Int(); n > 8184 {
+			return fake.Answer{Status: 400, Pieces: []string{fmt.Sprintf(`{"error":{"message":"This model's maximum context length is 8192 tokens. However, you requested %d tokens (8 in the messages, %d in the completion). Please reduce the length of the messages or completion.","type":"BadRequestError","param":null,"code":400}}`, n+8, n)}}
+		}
+	}
+	if strings.HasSuffix(s.URL, "/messages") {
+		return fake.JSON(`{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":8,"output_tokens":1}}`)
+	}
+	return fake.JSON(`{"id":"x","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":8,"completion_tokens":1}}`)
+}
+
+// A regression: the limit that a budget added was above the context of a server's model, which
+// refused every call without one.
+func TestBudgetAddsNoLimitThatTheModelRefuses(t *testing.T) {
+	const chat, anthropic = `"openai-compatible-0123abcd"`, `"anthropic-compatible-0123abcd"`
+	for _, tt := range []struct {
+		name, provider, prices, budget, custom string
+		listed                                 bool
+		attempts                               int
+	}{
+		{"nothing is known", chat, "", `"unit":"tokens","limit":500000`, "", false, 2},
+		{"the server lists its context", chat, "", `"unit":"tokens","limit":500000`, "", true, 1},
+		{"a custom model has its context", chat, "", `"unit":"tokens","limit":500000`, `"contextLength":8192`, false, 1},
+		{"a custom model has its longest answer", chat, "", `"unit":"tokens","limit":500000`, `"maxTokens":2048`, false, 1},
+		{"dollars", chat, `"up/m":"1/10"`, `"unit":"usd","limit":5`, "", false, 2},
+		{"another vendor's model of a Messages server gets what it gets without a budget", anthropic, "", `"unit":"tokens","limit":500000`, "", false, 1},
+	} {
+		w := newWorld(t)
+		w.Answer = small
+		id, key := w.tenant(0)
+		w.get(201, w.do("POST", "/"+id+"/api/providers", adminToken, `{"provider":`+tt.provider+`,"name":"a","apiKey":"k","providerSpecificData":{"baseUrl":"http://up.example/v1","prefix":"up"}}`), nil)
+		w.get(200, w.do("PATCH", "/"+id+"/api/settings", adminToken, `{"modelPrices":{`+tt.prices+`}}`), nil)
+		w.get(201, w.do("POST", "/"+id+"/api/budgets", adminToken, `{"name":"b","window":"day",`+tt.budget+`}`), nil)
+		if tt.custom != "" {
+			w.get(201, w.do("POST", "/"+id+"/api/models/custom", adminToken, `{"providerAlias":"up","id":"m",`+tt.custom+`}`), nil)
+		}
+		if tt.listed {
+			w.get(200, w.do("GET", "/v1/models", key, ""), nil)
+		}
+		w.Seen = nil
+		const body = `{"model":"up/m","messages":[{"role":"user","content":"a"}]}`
+		plan := w.do("POST", "/"+id+"/api/explain", adminToken, `{"path":"/v1/chat/completions","body":`+body+`}`)
+		if set := gjson.Get(plan.body, "plan.0.dropped.0").Str; strings.HasPrefix(set, "max_tokens=") != (tt.attempts == 2) {
+			t.Errorf("%s: the plan sets %q", tt.name, set)
+		}
+		sent := w.do("POST", "/v1/chat/completions", key, body)
+		if sent.status != 200 || len(w.Seen) != tt.attempts {
+			t.Errorf("%s: %d after %d attempts: %s", tt.name, sent.status, len(w.Seen), sent.body)
+		}
+	}
+}
