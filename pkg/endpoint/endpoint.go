@@ -35,11 +35,17 @@ func Targets(c *auth.Call, model string, kind catalog.Kind,
 }
 
 // Unresolved returns the error of a name that was not resolved. A key that may not use it
-// does not learn from the error what the machine's other models and combos are named.
+// does not learn from the error what the machine's other models, combos and accounts are named.
 func Unresolved(err error, key *store.Key, asked string) error {
 	var e *apierr.Error
-	if asked == "" || auth.AllowsModel(key, asked) || !errors.As(err, &e) || e.Code != "model_not_found" ||
-		e.Status != 400 {
+	if asked == "" || auth.AllowsModel(key, asked) || !errors.As(err, &e) || e.Status != 400 {
+		return err
+	}
+	switch e.Code {
+	case "no_credentials":
+		return NotAllowed(key)
+	case "model_not_found":
+	default:
 		return err
 	}
 	plain := apierr.Invalid("model", "Unknown model %s. GET /v1/models lists those that this API key can call.",

@@ -1,11 +1,13 @@
 package routing
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"weir/pkg/catalog"
 	"weir/pkg/provider"
@@ -266,6 +268,9 @@ func (r *resolution) target(d *provider.Descriptor, out string, conns []*store.C
 	}
 	conns = visible
 	if len(conns) == 0 {
+		if e := r.paused(func(c *store.Connection) bool { return c.Provider == d.ID }); e != nil {
+			return e
+		}
 		e := apierr.Invalid("model", "No %s account is connected: connect one, or choose another model.", d.Name)
 		e.Code = "no_credentials"
 		return e
@@ -278,6 +283,36 @@ func (r *resolution) target(d *provider.Descriptor, out string, conns []*store.C
 		fixed: &fixed{provider: d, alias: out, model: id, id: out + "/" + id},
 	})
 	return nil
+}
+
+// paused returns the error for accounts that are all inactive: the first one, and how many
+// more. It returns nil without any.
+func (r *resolution) paused(meant func(c *store.Connection) bool) error {
+	var first *store.Connection
+	more := -1
+	for i := range r.m.Connections {
+		if c := &r.m.Connections[i]; c.Inactive && meant(c) {
+			first = cmp.Or(first, c)
+			more++
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	text, name := "The account %s of this model is paused.", cmp.Or(first.Name, first.ID)
+	if more > 0 {
+		text = "The accounts of this model are paused: %s and " + strconv.Itoa(more) + " more."
+	}
+	word := name
+	if strings.ContainsFunc(word, func(c rune) bool {
+		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("._-", c)
+	}) {
+		word = first.ID
+	}
+	e := apierr.Invalid("model", text+" Enable it on the page Providers, or with weir accounts resume %s.",
+		strconv.Quote(name), word)
+	e.Code = "no_credentials"
+	return e
 }
 
 // hidden reports whether a model of a provider without a connection is disabled.
@@ -334,6 +369,11 @@ func (r *resolution) unknown(model string) error {
 		names = append(names, r.m.CustomModels[i].ID)
 	}
 	alias, rest, slash := strings.Cut(model, "/")
+	if slash && alias != "" {
+		if e := r.paused(func(c *store.Connection) bool { return prefixed(c, alias) }); e != nil {
+			return e
+		}
+	}
 	for _, id := range r.m.Providers() {
 		d := provider.Lookup(id)
 		if d == nil {

@@ -36,3 +36,37 @@ func TestUnknownModelSuggestsASimilarName(t *testing.T) {
 		}
 	}
 }
+
+// A regression: a paused account was answered with an unknown model, and its prefix with one
+// that nobody has.
+func TestPausedAccountsAreNamed(t *testing.T) {
+	m := snapshot.New(&store.Machine{
+		Version: 1, ID: "abcdefgh01234567",
+		Connections: []store.Connection{
+			{ID: "c1", Name: "oa", Inactive: true, Provider: "openai-compatible-0123abcd", Data: store.ProviderData{Prefix: "oa"}},
+			{ID: "c2", Name: "Team one", Inactive: true, Provider: "groq"}, {ID: "c3", Name: "b", Inactive: true, Provider: "groq"},
+			{ID: "c4", Name: "main", Provider: "openai"}, {ID: "c5", Name: "other", Inactive: true, Provider: "openai"},
+		},
+		Combos: []store.Combo{{Name: "smart", Models: []string{"oa/x"}}},
+	})
+	for model, want := range map[string]string{
+		"oa/ok":             `The account "oa" of this model is paused. Enable it on the page Providers, or with weir accounts resume oa.`,
+		"smart":             `The account "oa" of this model is paused.`,
+		"groq/llama":        `The accounts of this model are paused: "Team one" and 1 more. Enable it on the page Providers, or with weir accounts resume c2.`,
+		"openai/gpt-5.5":    "",
+		"anthropic/claude":  "No Anthropic account is connected: connect one, or choose another model.",
+		"paused-of-none/ok": `No provider or prefix is named "paused-of-none".`,
+	} {
+		_, err := Resolve(model, m, catalog.LLM, nil)
+		var e *apierr.Error
+		if want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", model, err)
+			}
+			continue
+		}
+		if !errors.As(err, &e) || e.Status != 400 || !strings.Contains(e.Message, want) || strings.Contains(want, "paused.") && e.Code != "no_credentials" {
+			t.Errorf("%s: got %v, want %s", model, err, want)
+		}
+	}
+}

@@ -36,11 +36,14 @@ func (c *client) readParts(ctx context.Context) (gjson.Result, error) {
 	return gjson.Parse("{" + strings.Join(all, ",") + "}"), nil
 }
 
-// count returns the number of rows for each word of a field: 2 ready, 1 limited.
-func count(rows []gjson.Result, field string) string {
+// countAccounts returns the number of accounts of each health: 2 ready, 1 limited, 1 paused.
+func countAccounts(rows []gjson.Result) string {
 	counts, order := map[string]int{}, []string{}
 	for _, r := range rows {
-		w := str(r, field)
+		w := str(r, "health")
+		if str(r, "status") == "inactive" {
+			w = "paused"
+		}
 		if counts[w]++; counts[w] == 1 {
 			order = append(order, w)
 		}
@@ -132,7 +135,7 @@ func (f *findings) credentials(r gjson.Result) {
 
 // accounts examines accounts.
 func (f *findings) accounts(rows []gjson.Result) {
-	working := 0
+	working, paused := 0, 0
 	for _, r := range rows {
 		state, status := str(r, "health"), str(r, "status")
 		if strings.HasPrefix(status, "needs_") {
@@ -140,6 +143,7 @@ func (f *findings) accounts(rows []gjson.Result) {
 		}
 		switch {
 		case status == "inactive":
+			paused++
 			continue
 		case state == "ready" || state == "untested":
 			working++
@@ -156,6 +160,8 @@ func (f *findings) accounts(rows []gjson.Result) {
 	}
 	if len(rows) == 0 {
 		f.add(failure, "there is no account; weir accounts add PROVIDER connects one")
+	} else if paused == len(rows) {
+		f.add(failure, "every account is paused; weir accounts resume NAME resumes one")
 	} else if working == 0 {
 		f.add(failure, "no account works; weir accounts test NAME says why")
 	}

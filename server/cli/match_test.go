@@ -71,6 +71,20 @@ func TestDegradedAccountsWork(t *testing.T) {
 	}
 }
 
+// A regression: status counted paused accounts as ready, above the line that no account works.
+func TestPausedAccountsAreNotReady(t *testing.T) {
+	rows := gjson.Parse(`[{"name":"a","health":"ready","status":"inactive"},{"name":"b","health":"untested","status":"inactive"}]`).Array()
+	var out findings
+	if out.accounts(rows); countAccounts(rows) != "2 paused" || len(out) != 1 || out[0].word != failure ||
+		out[0].text.text != "every account is paused; weir accounts resume NAME resumes one" {
+		t.Errorf("%s, %v", countAccounts(rows), out)
+	}
+	rows = append(rows, gjson.Parse(`{"name":"c","health":"unreachable","status":"active"}`))
+	if got := countAccounts(rows); got != "2 paused, 1 unreachable" {
+		t.Error(got)
+	}
+}
+
 // A budget in dollars does not count calls without a price, and limits nothing if all are.
 func TestDoctorWarnsOfUnpricedCallsOfABudget(t *testing.T) {
 	for budget, want := range map[string]bool{

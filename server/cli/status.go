@@ -54,7 +54,7 @@ func (a *app) status(ctx context.Context, in *input) error {
 		}
 		hour := s.Get("recent.total")
 		t.add(plain(m.name), plain(fmt.Sprintf("accounts: %s; keys: %d; last hour: %d requests, %d failed, %d refused, cost %s",
-			count(array(s, "accounts.data"), "health"), num(s, "keys.data.#"), num(hour, "requests"),
+			countAccounts(array(s, "accounts.data")), num(s, "keys.data.#"), num(hour, "requests"),
 			unserved(hour), num(hour, "refused"), cost(a, hour).text)))
 		for _, f := range a.judge(s) {
 			if len(machines) > 1 {
