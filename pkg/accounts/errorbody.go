@@ -230,7 +230,7 @@ func codeOf(status int) string {
 	case 429:
 		return "rate_limit_exceeded"
 	case 503, 529:
-		return "overloaded"
+		return "upstream_overloaded"
 	case 408, 504:
 		return "timeout"
 	}

@@ -14,7 +14,7 @@ func TestCausesOfFailedAttempts(t *testing.T) {
 	}{
 		{429, "", "limited"}, {429, "insufficient_quota", "out_of_credit"}, {402, "", "out_of_credit"},
 		{401, "invalid_api_key", "key_refused"}, {403, "", "key_refused"}, {403, "account_lacks_model", "refused"}, {403, "upstream_blocked_here", "blocked"},
-		{500, "", "server_error"}, {529, "overloaded", "server_error"}, {502, "bad_upstream_body", "server_error"},
+		{500, "", "server_error"}, {529, "upstream_overloaded", "server_error"}, {502, "bad_upstream_body", "server_error"},
 		{504, "upstream_timeout", "timeout"}, {504, "timeout", "timeout"}, {408, "", "timeout"},
 		{502, "upstream_unreachable", "unreachable"}, {502, "upstream_cut", "unreachable"}, {502, "upstream_reset", "unreachable"},
 		{400, "", "refused"}, {404, "model_not_found", "refused"},

@@ -36,7 +36,7 @@ func StatusError(status int) *apierr.Error {
 	case 429:
 		e.Code, e.Message = "rate_limit_exceeded", "The provider's rate limit is reached."
 	case 503, 529:
-		e.Code, e.Message = "overloaded", "The provider is overloaded."
+		e.Code, e.Message = "upstream_overloaded", "The provider is overloaded."
 	case 408, 504:
 		e.Code, e.Message = "timeout", "The provider took too long."
 	default:

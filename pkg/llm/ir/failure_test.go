@@ -31,7 +31,7 @@ func TestErrorsOfEveryVendorAreRead(t *testing.T) {
 	}{
 		{"openai", 404, `{"error":{"message":"No such model","type":"invalid_request_error","param":"model","code":"model_not_found"}}`, "invalid_request_error|model_not_found|No such model"},
 		{"openai_quota", 429, `{"error":{"message":"Quota","type":"insufficient_quota","code":"insufficient_quota"}}`, "rate_limit_error|insufficient_quota|Quota"},
-		{"anthropic", 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"r"}`, "server_error|overloaded|Overloaded"},
+		{"anthropic", 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"r"}`, "server_error|upstream_overloaded|Overloaded"},
 		{"gemini", 400, `{"error":{"code":400,"message":"Bad","status":"INVALID_ARGUMENT"}}`, "invalid_request_error||Bad"},
 		{"gemini_in_an_array", 429, `[{"error":{"code":429,"message":"Quota","status":"RESOURCE_EXHAUSTED"}}]`, "rate_limit_error|rate_limit_exceeded|Quota"},
 		{"cohere", 401, `{"message":"invalid api token"}`, "authentication_error|invalid_api_key|invalid api token"},
@@ -48,7 +48,7 @@ func TestErrorsOfEveryVendorAreRead(t *testing.T) {
 		{"minimax", 500, `{"base_resp":{"status_code":1000,"status_msg":"unknown"}}`, "server_error||unknown"},
 		{"groq", 402, `{"error":{"message":"Pay","code":402}}`, "insufficient_quota|insufficient_quota|Pay"},
 		{"html_is_not_shown", 502, `<html><b>secret</b></html>`, "server_error||The provider failed."},
-		{"nothing", 503, ``, "server_error|overloaded|The provider is overloaded."},
+		{"nothing", 503, ``, "server_error|upstream_overloaded|The provider is overloaded."},
 		{"not_an_object", 500, `null`, "server_error||The provider failed."},
 		{"invalid_status", 302, ``, "server_error||The provider failed."},
 		{"sentence_is_not_a_code", 400, `{"error":{"message":"m","code":"do not show this"}}`, "invalid_request_error||m"},

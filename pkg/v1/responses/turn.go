@@ -421,7 +421,7 @@ func statusOfCode(code string) int {
 	switch code {
 	case "rate_limit_exceeded", "insufficient_quota":
 		return 429
-	case "server_is_overloaded", "slow_down", "overloaded":
+	case "server_is_overloaded", "slow_down", "overloaded", "upstream_overloaded":
 		return 503
 	case "context_length_exceeded", "invalid_prompt", "invalid_request_error":
 		return 400

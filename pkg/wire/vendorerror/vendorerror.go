@@ -110,6 +110,7 @@ var names = [...]struct {
 	{"rate_limit_error", 429}, {"rate_limit_exceeded", 429}, {"tokens", 429}, {"requests", 429},
 	{"api_error", 500}, {"server_error", 500}, {"timeout_error", 504}, {"timeout", 504},
 	{"overloaded_error", 529}, {"overloaded", 529}, {"server_is_overloaded", 529}, {"slow_down", 503},
+	{"upstream_overloaded", 529},
 	{"context_length_exceeded", 400}, {"invalid_prompt", 400}, {"invalid_encrypted_content", 400},
 	{"INVALID_ARGUMENT", 400}, {"FAILED_PRECONDITION", 400}, {"UNAUTHENTICATED", 401}, {"PERMISSION_DENIED", 403},
 	{"NOT_FOUND", 404}, {"RESOURCE_EXHAUSTED", 429}, {"INTERNAL", 500}, {"UNAVAILABLE", 503}, {"DEADLINE_EXCEEDED", 504},
