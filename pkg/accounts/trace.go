@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"strconv"
+	"strings"
 
 	"weir/pkg/store"
 )
@@ -16,7 +17,7 @@ type Trace struct {
 	ConnectionID string // that account
 	Model        string // public id of its model, "<alias>/<model>"
 	Outcomes     []Outcome
-	Dropped      []string // fields that the last attempt left out
+	Dropped      []string // fields that the last attempt left out, added or lowered; see Changed
 	CacheMarks   []string // marks that were added to the last attempt; see Attempt
 	Used         store.Used
 	FirstMs      int64    // from the request's arrival to the first event of its stream; 0 for none
@@ -34,6 +35,19 @@ type Trace struct {
 
 	tags   []string // see Tags
 	tagged bool     // tags is set
+}
+
+// Changed returns the fields that the last attempt left out, and those that weir added or
+// lowered for a budget: "max_tokens=4096".
+func (t *Trace) Changed() (dropped, set []string) {
+	for _, name := range t.Dropped {
+		if strings.Contains(name, "=") {
+			set = append(set, name)
+		} else {
+			dropped = append(dropped, name)
+		}
+	}
+	return dropped, set
 }
 
 // Values of Trace.Affinity, and of the header x-weir-affinity.

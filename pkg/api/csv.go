@@ -36,7 +36,7 @@ var requestColumns = [...]csvColumn{
 	{"cache_read_tokens", "cacheReadTokens"},
 	{"cost_usd", "costUsd"}, {"priced", "priced"}, {"estimated", "estimated"}, {"unpriced_parts", "unpricedParts"},
 	{"tags", "tags"}, {"request_bytes", "requestBytes"}, {"answer_bytes", "answerBytes"}, {"key_id", "keyId"},
-	{"connection_id", "connectionId"}, {"tool", "tool"}, {"person", "keyId"},
+	{"connection_id", "connectionId"}, {"tool", "tool"}, {"person", "keyId"}, {"fields_set", "dropped"},
 }
 
 // usageColumns are the columns of GET /api/usage.csv.
@@ -197,6 +197,9 @@ func appendRows(b []byte, columns []csvColumn, raw []byte, names map[string]stri
 				var parts []string
 				for _, part := range v.Array() {
 					text := part.Str
+					if col.path == "dropped" && strings.Contains(text, "=") != (col.head == "fields_set") {
+						continue
+					}
 					if part.IsObject() { // a failed attempt
 						id := part.Get("connectionId").Str
 						text = cmp.Or(names[id], id) + " " + part.Get("status").Raw

@@ -68,7 +68,8 @@ type PlanStep struct {
 	ConnectionName string `json:"connectionName"`
 	Upstream       string `json:"upstream"` // method and address that would be called
 	// Translated names the request's fields that go up under another name or
-	// in another form, Dropped those that the upstream does not know.
+	// in another form, Dropped those that the upstream does not know, and
+	// with a value those that weir adds or lowers: "max_tokens=4096".
 	Translated []string `json:"translated"`
 	Dropped    []string `json:"dropped"`
 	// CacheMarks names the places where marks of cached prefixes are added: tools,

@@ -5,7 +5,7 @@ import (
 	"weir/pkg/wire/httpmsg"
 )
 
-const exposed = "x-request-id, request-id, retry-after, retry-after-ms, x-should-retry, x-weir-model, x-weir-connection-id, x-weir-attempts, x-weir-affinity, x-weir-dropped, x-weir-cache-marks, x-weir-token-count, x-weir-cost, " +
+const exposed = "x-request-id, request-id, retry-after, retry-after-ms, x-should-retry, x-weir-model, x-weir-connection-id, x-weir-attempts, x-weir-affinity, x-weir-dropped, x-weir-set, x-weir-cache-marks, x-weir-token-count, x-weir-cost, " +
 	"x-ratelimit-limit-requests, x-ratelimit-limit-tokens, x-ratelimit-remaining-requests, x-ratelimit-remaining-tokens, x-ratelimit-reset-requests, x-ratelimit-reset-tokens, " +
 	"anthropic-ratelimit-requests-limit, anthropic-ratelimit-requests-remaining, anthropic-ratelimit-requests-reset, anthropic-ratelimit-tokens-limit, anthropic-ratelimit-tokens-remaining, anthropic-ratelimit-tokens-reset"
 

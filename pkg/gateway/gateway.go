@@ -356,8 +356,12 @@ func traced(h *httpmsg.Header, t *accounts.Trace) {
 	if t.Affinity != "" {
 		h.Add("x-weir-affinity", t.Affinity)
 	}
-	if len(t.Dropped) > 0 {
-		h.Add("x-weir-dropped", headerSafe(strings.Join(t.Dropped, ",")))
+	dropped, set := t.Changed()
+	if len(dropped) > 0 {
+		h.Add("x-weir-dropped", headerSafe(strings.Join(dropped, ",")))
+	}
+	if len(set) > 0 {
+		h.Add("x-weir-set", headerSafe(strings.Join(set, ",")))
 	}
 	if len(t.CacheMarks) > 0 {
 		h.Add("x-weir-cache-marks", strings.Join(t.CacheMarks, ","))

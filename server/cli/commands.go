@@ -425,7 +425,8 @@ var (
 	planColumns = []column{{title: "TRY", path: "try", right: true}, {title: "ACCOUNT", path: "connectionName"},
 		{title: "PROVIDER", path: "provider", show: provided},
 		{title: "MODEL", path: "model"}, {title: "UPSTREAM", path: "upstream"}, {title: "SKIPPED", path: "skipped"},
-		{title: "COOLDOWN", path: "cooldownMs", show: wait, right: true}, {title: "DROPPED", path: "dropped"}}
+		{title: "COOLDOWN", path: "cooldownMs", show: wait, right: true}, {title: "DROPPED", path: "dropped", show: fields(false)},
+		{title: "SET", path: "dropped", show: fields(true)}}
 	toolColumns  = []column{{title: "TOOL", path: "id"}, {title: "NAME", path: "name"}, {title: "KIND", path: "kind"}, {title: "FILES", path: "files"}}
 	usageColumns = []column{{title: "REQUESTS", path: "requests", right: true}, {title: "FAILED", show: failed, right: true},
 		{title: "REFUSED", path: "refused", right: true}, {title: "INPUT", path: "inputTokens", right: true},

@@ -170,14 +170,6 @@ func (r *request) facts() table {
 	if r.answered() {
 		account, provider = r.account(r.ConnectionID, r.Provider), providerName(r.Provider)
 	}
-	var unsent, set []string
-	for _, d := range r.Dropped {
-		if strings.Contains(d, "=") {
-			set = append(set, d)
-		} else {
-			unsent = append(unsent, d)
-		}
-	}
 	if parts := strings.Split(r.TraceParent, "-"); len(parts) > 1 {
 		trace = parts[1]
 	}
@@ -186,8 +178,8 @@ func (r *request) facts() table {
 		{"Request", r.ID}, {"Time", time.UnixMilli(r.At).Format(time.DateTime)}, {"Status", status}, {"Endpoint", r.Endpoint},
 		{"Key", cmp.Or(r.known[r.KeyID], r.KeyID)}, {"Tool", r.Tool}, {"Tags", strings.Join(r.Tags, ", ")}, {"Model", model},
 		{"Account", account}, {"Provider", provider}, {"Latency", latency}, {"Input", r.tokens(r.InputTokens, r.CacheReadTokens, "cached")},
-		{"Output", r.tokens(r.OutputTokens, r.ReasoningTokens, "reasoning")}, {"Cost", r.cost()}, {"Not sent", strings.Join(unsent, ", ")},
-		{"Set by weir", strings.Join(set, ", ")}, {"Trace", trace},
+		{"Output", r.tokens(r.OutputTokens, r.ReasoningTokens, "reasoning")}, {"Cost", r.cost()}, {"Not sent", changedFields(r.Dropped, false)},
+		{"Set by weir", changedFields(r.Dropped, true)}, {"Trace", trace},
 	} {
 		if one[1] != "" {
 			t.texts(one[:]...)

@@ -520,6 +520,23 @@ func named(a *app, v gjson.Result) cell {
 	return plain(v.String())
 }
 
+// changedFields returns those of the fields of a request that were not sent, or those that weir has
+// set: "max_tokens=4096".
+func changedFields(all []string, set bool) string {
+	all = slices.DeleteFunc(slices.Clone(all), func(f string) bool { return strings.Contains(f, "=") != set })
+	return strings.Join(all, ", ")
+}
+
+func fields(set bool) func(a *app, v gjson.Result) cell {
+	return func(_ *app, v gjson.Result) cell {
+		var all []string
+		for _, f := range v.Array() {
+			all = append(all, f.String())
+		}
+		return plain(changedFields(all, set))
+	}
+}
+
 // provided shows the name of a provider.
 func provided(_ *app, v gjson.Result) cell { return plain(providerName(v.String())) }
 

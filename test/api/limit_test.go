@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -65,5 +66,25 @@ func TestBudgetAddsNoLimitThatTheModelRefuses(t *testing.T) {
 		if sent.status != 200 || len(w.Seen) != tt.attempts {
 			t.Errorf("%s: %d after %d attempts: %s", tt.name, sent.status, len(w.Seen), sent.body)
 		}
+	}
+}
+
+// Fields that weir has set are named apart from those that it has left out.
+func TestFieldsThatWeirSetsAreNoDroppedFields(t *testing.T) {
+	w := newWorld(t)
+	w.Answer = small
+	id, key := w.tenant(0)
+	w.get(201, w.do("POST", "/"+id+"/api/providers", adminToken, `{"provider":"anthropic-compatible-0123abcd","name":"a","apiKey":"k","providerSpecificData":{"baseUrl":"http://up.example/v1","prefix":"up"}}`), nil)
+	w.get(201, w.do("POST", "/"+id+"/api/budgets", adminToken, `{"name":"b","window":"day","unit":"tokens","limit":50000}`), nil)
+	sent := w.do("POST", "/v1/chat/completions", key, `{"model":"up/claude-opus-5","seed":7,"messages":[{"role":"user","content":"a"}]}`)
+	set, dropped := sent.header.Get("x-weir-set"), sent.header.Get("x-weir-dropped")
+	if want := fmt.Sprintf("max_completion_tokens=%d", gjson.Get(w.Seen[0].Body, "max_tokens").Int()); sent.status != 200 || set != want || dropped != "seed" {
+		t.Errorf("%d, set %q, want %q, dropped %q", sent.status, set, want, dropped)
+	}
+	w.Add(2 * time.Second)
+	w.do("GET", "/v1/models", key, "") // reports
+	rows := w.rowsOf("/" + id + "/api/requests.csv")
+	if got := column(rows, "fields_set"); got[0] != set || column(rows, "fields_not_sent")[0] != "seed" {
+		t.Errorf("the file has %q", rows)
 	}
 }

@@ -20,8 +20,10 @@ export async function ask(machine: Machine, path: string, body?: unknown, signal
 export interface Served {
   model: string;
   attempts: number;
-  /** request fields that the provider does not support, and those that weir set: "max_tokens=4096" */
-  dropped: string[];
+  /** request fields that the provider does not support */
+  dropped: string;
+  /** those that weir set: "max_tokens=4096" */
+  set: string;
 }
 
 export function served(res: Response): Served {
@@ -29,6 +31,7 @@ export function served(res: Response): Served {
   return {
     model: h("x-weir-model"),
     attempts: Number(h("x-weir-attempts") || 0),
-    dropped: h("x-weir-dropped").split(",").filter(Boolean),
+    dropped: h("x-weir-dropped").replaceAll(",", ", "),
+    set: h("x-weir-set").replaceAll(",", ", "),
   };
 }

@@ -11,7 +11,6 @@ import { useAction } from "../../hooks";
 import { Table } from "../../layout";
 import { useFilter } from "../../route";
 import { Field, Notice } from "../../ui";
-import { changed } from "../requests/changed";
 import { type Language, snippet } from "./snippets";
 
 // TryProps is what every part of the playground receives.
@@ -140,7 +139,6 @@ export function Snippets({ machine, path, body }: { machine: Machine; path: stri
 // of the answer if there are two.
 export function Details({ machine, sent, of = "" }: { machine?: Machine; sent: Sent; of?: string }) {
   const s = served(sent.res);
-  const [notSent, set] = changed(s.dropped);
   return (
     <div class="stack">
       <p class="muted small" role="status">
@@ -153,10 +151,10 @@ export function Details({ machine, sent, of = "" }: { machine?: Machine; sent: S
         )}
         {s.attempts > 0 && ` · ${count(s.attempts, "attempt")}`}
       </p>
-      {notSent && (
-        <Notice kind="warn">The provider does not support these fields, so they were not sent: {notSent}</Notice>
+      {s.dropped && (
+        <Notice kind="warn">The provider does not support these fields, so they were not sent: {s.dropped}</Notice>
       )}
-      {set && <p class="muted small">Set by weir: {set}</p>}
+      {s.set && <p class="muted small">Set by weir: {s.set}</p>}
       <details>
         <summary>Response headers</summary>
         <Table label={of ? `Response headers, ${of}` : "Response headers"} stacked>
