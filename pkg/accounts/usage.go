@@ -96,18 +96,24 @@ func (p *Pool) settleTokens(m *snapshot.Machine, a *Attempt) {
 	if a.Used.Price != ByTokens || a.Estimator == nil && !u.Known {
 		return
 	}
-	context, longest := int64(0), int64(0)
-	if a.Estimator != nil && max(u.Input, u.Output) > ir.SureTokens {
-		context, longest = a.Target.Limits(m)
-	}
 	stated := *u
-	if u.Settle(a.Estimator, context, longest) && p.Log != nil {
+	if a.Settle(m, u) && p.Log != nil {
 		who := "usage of connection " + a.Connection.ID + " for " + apierr.Shorten(a.Target.ID(), maxRecordText)
 		if p.firstAbsurd(who) {
 			p.Log(fmt.Sprintf("%s cannot be true and is not counted: %d input and %d output tokens, %d searches", who,
 				stated.Input, stated.Output, stated.Searches))
 		}
 	}
+}
+
+// Settle replaces the counts that the answer does not state, or that cannot be true, and reports
+// whether there are any of the latter.
+func (a *Attempt) Settle(m *snapshot.Machine, u *llm.Usage) (absurd bool) {
+	context, longest := int64(0), int64(0)
+	if a.Estimator != nil && max(u.Input, u.Output) > ir.SureTokens {
+		context, longest = a.Target.Limits(m)
+	}
+	return u.Settle(a.Estimator, context, longest)
 }
 
 // firstAbsurd reports whether the log has not named the usage of an account and model yet.

@@ -20,7 +20,9 @@ func Collect(from, to Dialect, body []byte, opt ir.Options) ([]byte, ir.Usage, e
 			return nil, t.usage, e
 		}
 	}
-	c.a.Usage = t.usage
+	if c.a.Usage = t.usage; opt.Settle != nil {
+		opt.Settle(&c.a.Usage, t.text)
+	}
 	c.a.Logprobs = joinLogprobs(c.logprobs)
 	var d ir.Writer
 	dialects[to].writeAnswer(&c.a, &d, &opt)

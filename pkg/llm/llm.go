@@ -213,8 +213,12 @@ func response(from, to Dialect, body []byte, opt ir.Options, spans bool) ([][]by
 	pace.Work(2 * len(body))
 	t.d.Buf, t.d.Pacer = make([]byte, 0, copied+256), &pace
 	t.d.Spans = spans
+	usage := t.a.Usage
+	if opt.Settle != nil {
+		opt.Settle(&t.a.Usage, 0)
+	}
 	dialects[to].writeAnswer(&t.a, &t.d, &t.opt)
-	return t.d.Parts(), t.a.Usage, nil
+	return t.d.Parts(), usage, nil
 }
 
 // badBody returns the error of a 2xx answer that cannot be read.

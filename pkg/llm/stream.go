@@ -40,8 +40,9 @@ type outcome struct {
 	text    int // length of the text so far, as in Observer.Text
 	finish  ir.Finish
 	failure *apierr.Error
-	clean   func(*apierr.Error) // Options.Clean
-	ended   bool                // by the terminator or by a failure
+	clean   func(*apierr.Error)  // Options.Clean
+	settle  func(*ir.Usage, int) // Options.Settle
+	ended   bool                 // by the terminator or by a failure
 }
 
 func (m *outcome) Event(e *ir.Event) {
@@ -55,11 +56,14 @@ func (m *outcome) Event(e *ir.Event) {
 		m.text += len(e.Name)
 	case ir.EventUsage:
 		m.usage.Merge(e.Usage)
-		e.Usage = m.usage
+		e.Usage = m.shown()
 	case ir.EventFinish:
 		m.finish = e.Finish
 	case ir.EventEnd:
 		m.ended = true
+		if m.settle != nil {
+			m.next.Event(&ir.Event{Kind: ir.EventUsage, Usage: m.shown()})
+		}
 	case ir.EventFail:
 		m.ended = true
 		m.failure = e.Failure
@@ -71,13 +75,22 @@ func (m *outcome) Event(e *ir.Event) {
 	m.next.Event(e)
 }
 
+// shown returns the usage so far as the client gets it.
+func (m *outcome) shown() ir.Usage {
+	u := m.usage
+	if m.settle != nil {
+		m.settle(&u, m.text)
+	}
+	return u
+}
+
 // Stream returns the translator of one stream.
 func Stream(from, to Dialect, opt ir.Options) *Translator {
 	o := &opt
 	t := &Translator{from: dialects[from].source(o), to: dialects[to].sink(o), heartbeat: dialects[to].heartbeat,
 		noComments: dialects[to].noComments}
 	t.quick, _ = t.from.(ir.QuickSource)
-	t.next, t.clean = t.to, opt.Clean
+	t.next, t.clean, t.settle = t.to, opt.Clean, opt.Settle
 	if order := dialects[to].order; order != anyOrder {
 		t.next = ir.NewSequencer(t.to, &t.outcome, order == heldOrder)
 	}

@@ -53,6 +53,10 @@ type Options struct {
 	// Lost, if set, is called with the names of parts of a JSON answer that the
 	// client's dialect cannot express.
 	Lost func(name string)
+	// Settle, if set, replaces counts of an answer that the upstream has not stated, or that
+	// cannot be true, before the client gets them. text is the length of the text of a stream
+	// so far, as in Observer.Text.
+	Settle func(u *Usage, text int)
 	// Stream reports that the client wants a stream, where its request does not say
 	// so: in Gemini's dialect the URL does.
 	Stream bool

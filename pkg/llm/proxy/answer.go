@@ -108,6 +108,12 @@ func (a *attempt) OutputTokens() int64 {
 	}
 }
 
+// settle makes of the usage of a translated answer what is recorded of it, see llm.Options.
+func (a *attempt) settle(u *llm.Usage, text int) {
+	a.parsed.text = text
+	a.Settle(a.call.Machine, u)
+}
+
 // maxFiltered is the longest answer that may have nothing but a finish reason, in bytes.
 const maxFiltered = 16 << 10
 

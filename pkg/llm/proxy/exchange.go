@@ -219,6 +219,9 @@ func (a *attempt) options() llm.Options {
 	if a.api.dialect != a.req.Dialect && !a.req.Stream {
 		o.Lost = a.lost
 	}
+	if a.api.dialect != a.req.Dialect && a.Estimator != nil {
+		o.Settle = a.settle
+	}
 	if a.req.Dialect == llm.Responses && a.api.dialect != llm.Responses {
 		o.Settings = &llm.Settings{Compact: a.req.Compacts}
 	}

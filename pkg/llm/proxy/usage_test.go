@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -151,5 +152,50 @@ func TestWholeAnswersTellTheirFinishReason(t *testing.T) {
 				t.Errorf("finish %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// A regression: an absurd count of the provider reached clients of other dialects as 2^40 tokens, and one
+// that it did not state as 0. They get the figure that is recorded.
+func TestClientsOfOtherDialectsGetTheUsageThatIsRecorded(t *testing.T) {
+	const message = `"messages":[{"role":"user","content":"How are you today?"}]`
+	for _, usage := range []string{`,"usage":{"prompt_tokens":9000000000000000,"completion_tokens":9000000000000000}`, "", `,"usage":{"prompt_tokens":70,"completion_tokens":80}`} {
+		for _, streams := range []bool{false, true} {
+			for _, d := range []llm.Dialect{llm.Messages, llm.Responses, llm.Gemini} {
+				w := newWorld(t, usual...)
+				w.Answer = func(*fake.Seen) fake.Answer {
+					if streams {
+						return events(usageText + usageStop + `data: {"choices":[]` + usage + "}\n\n" + usageDone)
+					}
+					return jsonOf(200, `{"id":"x","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}]`+usage+`}`)
+				}
+				var req *Request
+				var err error
+				switch d {
+				case llm.Gemini:
+					req, err = ReadGemini("up/m", streams, []byte(`{"contents":[{"role":"user","parts":[{"text":"How are you today?"}]}]}`))
+				case llm.Responses:
+					req, err = ReadRequest(d, fmt.Appendf(nil, `{"model":"mi/m","stream":%t,"input":"How are you today?"}`, streams))
+				default:
+					req, err = ReadRequest(d, fmt.Appendf(nil, `{"model":"up/m","stream":%t,"max_tokens":9,%s}`, streams, message))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				res, err := w.send(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, row := w.text(res), w.rows()[0]
+				want := map[llm.Dialect]string{
+					llm.Messages:  fmt.Sprintf(`"usage":{"input_tokens":%d,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":%d}`, row.InputTokens, row.OutputTokens),
+					llm.Responses: fmt.Sprintf(`"total_tokens":%d}`, row.InputTokens+row.OutputTokens),
+					llm.Gemini:    fmt.Sprintf(`"promptTokenCount":%d,"candidatesTokenCount":%d`, row.InputTokens, row.OutputTokens),
+				}[d]
+				if row.InputTokens == 0 || row.OutputTokens == 0 || row.InputTokens > 1000 || !strings.Contains(got, want) {
+					t.Errorf("%v, stream %v, %s: the client has no %s: %s", d, streams, usage, want, got)
+				}
+			}
+		}
 	}
 }
