@@ -36,7 +36,7 @@ var requestColumns = [...]csvColumn{
 	{"cache_read_tokens", "cacheReadTokens"},
 	{"cost_usd", "costUsd"}, {"priced", "priced"}, {"estimated", "estimated"}, {"unpriced_parts", "unpricedParts"},
 	{"tags", "tags"}, {"request_bytes", "requestBytes"}, {"answer_bytes", "answerBytes"}, {"key_id", "keyId"},
-	{"connection_id", "connectionId"}, {"tool", "tool"}, {"person", "keyId"}, {"fields_set", "dropped"},
+	{"connection_id", "connectionId"}, {"tool", "tool"}, {"fields_set", "dropped"}, {"person", "keyId"},
 }
 
 // usageColumns are the columns of GET /api/usage.csv.
