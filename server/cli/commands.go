@@ -268,7 +268,7 @@ var keyOps = []op{
 	{use: "ls", short: "list keys", call: "GET /api/keys", columns: keyColumns},
 	{use: "show KEY", short: "show a key", call: "GET /api/keys/{id}"},
 	{use: "add NAME", short: "create a key and print it, this once", call: "POST /api/keys", args: []string{"name"}, fields: append([]field{
-		{"budget", "budget", "LIMIT", "budget of the key: 20/month in USD, or 500000tokens/day", asLimit}}, keyFields[1:]...)},
+		{"budget", "budget", "LIMIT", "budget of the key: 20/month in USD, or 500000tokens/day", asLimit}}, keyFields[1:]...), run: (*app).addKey},
 	{use: "set KEY", short: "change the fields that flags name; the value none removes one", call: "PUT /api/keys/{id}", fields: keyFields},
 	{use: "rotate KEY", short: "replace a key and print the new one", call: "POST /api/keys/{id}/rotate", fields: []field{
 		{"overlap", "overlapSeconds", "TIME", "how long the old key stays valid, such as 2h or 0s; a day by default", asSeconds}}},

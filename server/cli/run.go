@@ -204,42 +204,38 @@ func (a *app) setSettings(ctx context.Context, in *input) error {
 
 // setAccount changes an account.
 func (a *app) setAccount(ctx context.Context, in *input) error {
-	account, err := in.client.call(ctx, "GET", in.path, nil)
-	if err == nil {
-		err = in.checkTaken(ctx, str(account, "provider"))
-	}
-	if err != nil {
+	if err := in.free(ctx, "/api/providers", "an account is called %s already; choose another --name"); err != nil {
 		return err
 	}
 	return a.make(ctx, in)
 }
 
-// checkTaken returns an error if another account has the name that flags give to one of a provider, or an account of
-// another provider the prefix: requests would go to that one alone.
-func (in *input) checkTaken(ctx context.Context, of string) error {
-	name, prefix := strings.TrimSpace(in.values["name"]), strings.TrimSpace(in.values["prefix"])
-	if name == "" && prefix == "" {
+// free returns an error with a text if another row of a list has the name that the call gives: commands and weir.yaml
+// could not tell them apart.
+func (in *input) free(ctx context.Context, list, text string) error {
+	name, _ := in.body["name"].(string)
+	if name = strings.TrimSpace(name); name == "" {
 		return nil
 	}
-	all, err := in.client.call(ctx, "GET", "/api/providers", nil)
+	all, err := in.client.call(ctx, "GET", list, nil)
 	if err != nil {
 		return err
 	}
 	for _, row := range array(all, "data") {
-		taken, id := str(row, "name"), str(row, "provider")
-		prefixes := []string{str(row, "providerSpecificData.prefix"), id}
-		if d := provider.Lookup(id); d != nil {
-			prefixes = append(prefixes, d.Alias)
-		}
-		switch {
-		case strings.HasSuffix(in.path, "/"+str(row, "id")): // itself
-		case name != "" && strings.EqualFold(taken, name):
-			return fmt.Errorf("an account is called %s already; choose another --name", clean(taken))
-		case prefix != "" && id != of && slices.Contains(prefixes, prefix):
-			return fmt.Errorf("--prefix %s: the account %s (%s) has it, and gets its requests; choose another", prefix, clean(taken), providerName(id))
+		itself := strings.HasSuffix(in.path, "/"+str(row, "id"))
+		if taken := str(row, "name"); !itself && strings.EqualFold(taken, name) {
+			return fmt.Errorf(text, clean(taken))
 		}
 	}
 	return nil
+}
+
+// addKey creates a key.
+func (a *app) addKey(ctx context.Context, in *input) error {
+	if err := in.free(ctx, "/api/keys", "a key is called %s already; choose another NAME, or weir keys rotate replaces that key"); err != nil {
+		return err
+	}
+	return a.make(ctx, in)
 }
 
 // addAccount asks for the API key of an account that needs one and has no credential. The id
@@ -248,7 +244,7 @@ func (a *app) addAccount(ctx context.Context, in *input) error {
 	if strings.HasSuffix(in.args[0], "-compatible") {
 		in.body["provider"] = fmt.Sprintf("%s-%08x", in.args[0], rand.Uint32())
 	}
-	if err := in.checkTaken(ctx, in.args[0]); err != nil {
+	if err := in.free(ctx, "/api/providers", "an account is called %s already; choose another --name"); err != nil {
 		return err
 	}
 	given := slices.ContainsFunc(credentials, func(f field) bool { return in.body[f.name] != nil })

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -50,8 +51,8 @@ func TestSecurityNamesWideKeys(t *testing.T) {
 // A thousand keys of one kind are one line.
 func TestSecurityFoldsManyWideKeys(t *testing.T) {
 	w := newWorld(t)
-	for range 6 {
-		w.ok("keys", "add", "short", "--expires", "1d")
+	for i := range 6 {
+		w.ok("keys", "add", fmt.Sprint("short-", i), "--expires", "1d")
 	}
 	w.ok("keys", "add", "admin", "--scopes", "manage")
 	_, out, _ := w.remote("", "doctor", "--security")
