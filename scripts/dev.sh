@@ -17,6 +17,7 @@ secrets() {
   grep -q '^PRICES_URL *=' .dev.vars || echo 'PRICES_URL=off' >> .dev.vars
 }
 
+free_port "${PORT:-8787}"
 scripts/build.sh
 secrets
 port=${PORT:-8787} state=${STATE_DIR:-.wrangler/state}

@@ -7,6 +7,14 @@ export NO_UPDATE_NOTIFIER=1 DO_NOT_TRACK=1
 
 die() { echo "build.sh: $*" >&2; exit 1; }
 need() { command -v "$1" >/dev/null || die "$1 is needed: $2"; }
+
+# free_port ends the script if a program has the port, before minutes of building.
+free_port() {
+  if (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; then
+    die "port $1 is in use: stop the program that has it, or choose another port: PORT=8788 ./build.sh …"
+  fi
+}
+
 need_go() { need go "install Go 1.26 or newer"; }
 
 # modules installs the npm packages of the lock file, once for each lock file.

@@ -5,6 +5,7 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
+free_port "${PORT:-8787}"
 need_go
 if command -v npm >/dev/null; then dashboard; fi
 echo "compiling the server, which takes minutes the first time"

@@ -234,7 +234,7 @@ func (g *gateway) start(ctx context.Context, program string, alone bool) error {
 // nil without one.
 func (g *gateway) greeting(key *string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "weir is running at %s\nData: %s\n\n", g.url, g.state)
+	fmt.Fprintf(&b, "weir is running at %s\nData: %s\n\n", g.url, g.data())
 	use := "signs you in as the operator, so keep it to yourself"
 	if g.native() {
 		use = "works once, within an hour"
@@ -254,10 +254,18 @@ func (g *gateway) greeting(key *string) string {
 		b.WriteString("Next: add a provider of your own in the dashboard, then connect a tool.\n")
 	}
 	if g.native() {
-		fmt.Fprintf(&b, "In a second terminal: export DATA_DIR=%s WEIR_MACHINE=main; build/weir accounts add openai\n",
-			filepath.Dir(g.secrets))
+		fmt.Fprintf(&b, "In a second terminal here: export PATH=$PWD/build:$PATH DATA_DIR=%s WEIR_MACHINE=main; weir accounts add openai\n",
+			g.data())
 	}
 	return b.String() + "Ctrl-C stops it.\n"
+}
+
+// data returns the folder that commands name.
+func (g *gateway) data() string {
+	if g.native() {
+		return filepath.Dir(g.secrets)
+	}
+	return g.state
 }
 
 // native reports whether the gateway is the native server.

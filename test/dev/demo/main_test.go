@@ -62,9 +62,14 @@ func TestGreetingHasOneLinkAndUsableLines(t *testing.T) {
 		}
 		// Beside the demo's machine the commands need a name, as in the guide.
 		names := ".weir/serve/data WEIR_MACHINE=main"
-		page, err := os.ReadFile("../../../docs/guides/self-hosting.md")
-		if !strings.Contains(text, "export DATA_DIR="+names+"; build/weir ") || !strings.Contains(string(page), "DATA_DIR=$PWD/"+names+"`") {
-			t.Errorf("%q is not in the greeting and in the page: %v\n%s", names, err, text)
+		if !strings.Contains(text, "export PATH=$PWD/build:$PATH DATA_DIR="+names+"; weir ") || !strings.Contains(text, "\nData: .weir/serve/data\n") {
+			t.Errorf("%q is not in the greeting:\n%s", names, text)
+		}
+		for _, name := range []string{"guides/self-hosting.md", "quick-start.md"} {
+			page, err := os.ReadFile("../../../docs/" + name)
+			if !strings.Contains(string(page), "export PATH=$PWD/build:$PATH DATA_DIR=$PWD/"+names+"`") {
+				t.Errorf("%q is not in %s: %v", names, name, err)
+			}
 		}
 	}
 }
