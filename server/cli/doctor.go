@@ -122,11 +122,11 @@ func (a *app) judge(s gjson.Result) (out findings) {
 // credentials examines which keys of CREDENTIALS_KEY have sealed the secrets of a machine.
 func (f *findings) credentials(r gjson.Result) {
 	if n := num(r, "unreadable"); n > 0 {
-		f.add(failure, "CREDENTIALS_KEY does not open the credentials of %d accounts and destinations; set the key that sealed them, "+
+		f.add(failure, "accounts and destinations whose credentials CREDENTIALS_KEY does not open: %d; set the key that sealed them, "+
 			"alone or as new,old, and restart, or replace them: weir accounts rotate NAME, weir destinations set NAME --secret", n)
 	}
 	if earlier := r.Get("earlier"); earlier.Int() > 0 {
-		f.add(warning, "the credentials of %d accounts and destinations are still sealed with the earlier CREDENTIALS_KEY; keep both: "+
+		f.add(warning, "accounts and destinations whose credentials the earlier CREDENTIALS_KEY has sealed: %d; keep both keys: "+
 			"weir seals them again within an hour while it runs", earlier.Int())
 	} else if earlier.Exists() {
 		f.add(well, "no credential is sealed with the earlier CREDENTIALS_KEY; once weir status says so of every machine, set the new one alone")
@@ -153,7 +153,7 @@ func (f *findings) accounts(rows []gjson.Result) {
 		}
 		name := cmp.Or(str(r, "name"), str(r, "id"))
 		text := strings.ReplaceAll(state, "_", " ")
-		if e := strings.TrimSuffix(str(r, "lastError"), "."); e != "" {
+		if e := strings.TrimSuffix(str(r, "lastError"), "."); e != "" && state != "key_unavailable" {
 			text += ": " + e
 		}
 		f.add(warning, "account %s (%s): %s; %s", name, providerName(str(r, "provider")), text, remedy(state, r, name))

@@ -89,7 +89,7 @@ func TestDoctorNamesCredentialsThatAreSealedWithAnotherKey(t *testing.T) {
 	if code, text := run(first, "accounts", "add", "openai", "--name", "My Main", "--api-key", "env:API_KEY", "--no-test"); code != 0 {
 		t.Fatal(text)
 	}
-	unreadable := []string{"FAIL", "CREDENTIALS_KEY does not open the credentials of 1 accounts", "key unavailable", "weir accounts rotate 'My Main'"}
+	unreadable := []string{"FAIL", "credentials CREDENTIALS_KEY does not open: 1;", "key unavailable; weir accounts rotate 'My Main'"}
 	for _, tt := range []struct {
 		command, key string
 		want         []string
@@ -97,7 +97,7 @@ func TestDoctorNamesCredentialsThatAreSealedWithAnotherKey(t *testing.T) {
 		{"doctor", second, append(unreadable, "no account works")},
 		{"status", second, append(unreadable, "accounts: 1 key unavailable")},
 		{"accounts", second, []string{"key unavailable"}},
-		{"doctor", second + "," + first, []string{"1 accounts and destinations are still sealed with the earlier CREDENTIALS_KEY"}},
+		{"doctor", second + "," + first, []string{"credentials the earlier CREDENTIALS_KEY has sealed: 1; keep both keys"}},
 		{"doctor", first + "," + second, []string{"no credential is sealed with the earlier CREDENTIALS_KEY", "ok    accounts, keys"}},
 	} {
 		_, out := run(tt.key, tt.command)

@@ -267,7 +267,7 @@ func (v *server) warnOfSealed() error {
 		}
 	}
 	if accounts > 0 {
-		v.warn("CREDENTIALS_KEY does not open the credentials of %d accounts of %d machines, so calls of them fail: set the key that sealed them, alone or as new,old, and restart; or store new credentials (weir accounts rotate NAME)",
+		v.warn("accounts whose credentials CREDENTIALS_KEY does not open, so that their calls fail: %d, on machines: %d. Set the key that sealed them, alone or as new,old, and restart; or store new credentials: weir accounts rotate NAME",
 			accounts, machines)
 	}
 	return nil

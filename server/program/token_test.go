@@ -144,7 +144,7 @@ func TestOtherCredentialsKeyIsWarnedAbout(t *testing.T) {
 	for _, tt := range []struct {
 		key, want string
 	}{
-		{newSecret(), "CREDENTIALS_KEY does not open the credentials of 1 accounts of 1 machines"},
+		{newSecret(), "accounts whose credentials CREDENTIALS_KEY does not open, so that their calls fail: 1, on machines: 1."},
 		{newSecret() + "," + own.CredentialsKey, ""},
 	} {
 		own.CredentialsKey = tt.key
