@@ -305,6 +305,7 @@ test("a dialog keeps what was typed while the gateway is away, and is saved when
   // A page whose code was not loaded before says so, and is not left for an error of the browser.
   await page.goto(`${b.url}/#/m/${machineId}/explain`);
   await page.getByText("Couldn’t load this page").waitFor();
+  await page.getByRole("alert").getByText("The gateway cannot be reached. Check that it runs").waitFor();
   await page.getByRole("button", { name: "Reload" }).click();
   await page.getByRole("alert").getByText("The gateway cannot be reached.").waitFor();
   await page.goto(`${b.url}/#/m/${machineId}/budgets/new`);

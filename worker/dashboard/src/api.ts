@@ -18,7 +18,7 @@ export class ApiError extends Error {
   }
 }
 
-const unreachable = "The gateway cannot be reached. Check your connection and try again.";
+const unreachable = "The gateway cannot be reached. Check that it runs, and your connection.";
 
 let csrf = "";
 let onEnded: (message: string) => void = () => {};

@@ -36,7 +36,7 @@ export function Lazy<P extends object>({
       over = true;
     };
   }, [load]);
-  if (state.of === load && state.failed) return <Broken title="Couldn’t load this page" />;
+  if (state.of === load && state.failed) return <Broken title="Couldn’t load this page" ask />;
   if (state.of !== load || !state.View) return <Skeleton what={what} rows={5} />;
   const View = state.View;
   return <View {...props} />;
@@ -62,8 +62,12 @@ async function reload() {
   location.reload();
 }
 
-function Broken({ title }: { title: string }) {
+// Broken stands for what cannot be shown. With ask it says whether the gateway answers at all.
+function Broken({ title, ask }: { title: string; ask?: boolean }) {
   const act = useAction();
+  useEffect(() => {
+    if (ask) void act.run(() => raw("GET", "/api/features"));
+  }, []);
   return (
     <Empty title={title}>
       {act.error && <ErrorBox>{act.error}</ErrorBox>}
