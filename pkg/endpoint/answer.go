@@ -27,10 +27,14 @@ func IsJSON(contentType string) bool {
 // BadJSON returns the 400 for a body that jsonscan refused.
 func BadJSON(err error) error {
 	var e *jsonscan.Error
-	if errors.As(err, &e) {
-		return apierr.Invalid(e.Field, "%s", e.Sentence())
+	if !errors.As(err, &e) {
+		return err
 	}
-	return err
+	bad := apierr.Invalid(e.Field, "%s", e.Sentence())
+	if e.Field == "" {
+		bad.Code = "invalid_json"
+	}
+	return bad
 }
 
 // BadBody is the 502 of an answer that cannot be read.

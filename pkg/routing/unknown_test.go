@@ -37,8 +37,8 @@ func TestUnknownModelSuggestsASimilarName(t *testing.T) {
 	}
 }
 
-// A regression: a paused account was answered with an unknown model, and its prefix with one
-// that nobody has.
+// A regression: a paused account was answered with an unknown model, and its prefix with an
+// unknown one.
 func TestPausedAccountsAreNamed(t *testing.T) {
 	m := snapshot.New(&store.Machine{
 		Version: 1, ID: "abcdefgh01234567",

@@ -430,7 +430,7 @@ func TestSpeechForms(t *testing.T) {
 		{"no_model", `{"input":"a","voice":"v"}`, "", fake.Answer{}, "400"},
 		{"voice_number", `{"model":"openai/t","input":"a","voice":1}`, "", fake.Answer{}, "400"},
 		{"speed_text", `{"model":"openai/t","input":"a","voice":"v","speed":"fast"}`, "", fake.Answer{}, "400"},
-		{"bad_json", `{`, "", fake.Answer{}, "400"},
+		{"bad_json", `{`, "", fake.Answer{}, "400 invalid_json"},
 		{"unsupported", `{"model":"replicate/x/y","input":"a","voice":"v"}`, "", fake.Answer{}, "400 unsupported_endpoint"},
 	}
 	for _, tt := range tests {

@@ -370,7 +370,7 @@ func TestRefusals(t *testing.T) {
 		{"unknown_model", `{"model":"nothing","input":"a"}`, "400 model model_not_found"},
 		{"traversal", `{"model":"openai/../x","input":"a"}`, "400 model "},
 		{"disabled", `{"model":"openai/off","input":"a"}`, "404  model_not_found"},
-		{"not_json", `{"model":`, "400  "},
+		{"not_json", `{"model":`, "400  invalid_json"},
 		{"too_many_for_the_provider", `{"model":"bedrock/amazon.titan-embed-text-v2:0","input":` + many(65) + `}`, "400 input "},
 		{"not_allowed", `{"model":"openai/secret","input":"a"}`, "403  model_not_allowed"},
 		{"combo_members_that_cannot_are_left_out", `{"model":"mixed","input":"a"}`, "200 openai/m"},

@@ -217,7 +217,7 @@ func TestRefusals(t *testing.T) {
 	tests := []struct{ name, path, body, want string }{
 		{"no_model", "g", `{"prompt":"p"}`, "400"},
 		{"n", "g", `{"model":"openai/m","prompt":"p","n":0}`, "400"},
-		{"bad_json", "g", `{`, "400"},
+		{"bad_json", "g", `{`, "400 invalid_json"},
 		{"not_connected", "g", `{"model":"xai/m","prompt":"p"}`, "400 no_credentials"},
 		{"no_images", "g", `{"model":"anthropic/m","prompt":"p"}`, "400 unsupported_endpoint"},
 		{"no_edits", "e", `{"model":"cf/@cf/x/y","prompt":"p","image":"https://i.example/1.png"}`, "400 unsupported_endpoint"},

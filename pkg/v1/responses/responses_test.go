@@ -195,7 +195,7 @@ func TestInputTokens(t *testing.T) {
 	if string(raw) != `{"object":"response.input_tokens","input_tokens":7}` || resp.Header.Get("x-weir-token-count") != "exact" || w.counted != "c1" {
 		t.Errorf("got %s %v by %q", raw, resp.Header, w.counted)
 	}
-	for body, code := range map[string]string{`{`: "", `{"previous_response_id":7}`: "", `{"previous_response_id":"resp_9"}`: "previous_response_not_found"} {
+	for body, code := range map[string]string{`{`: "invalid_json", `{"previous_response_id":7}`: "", `{"previous_response_id":"resp_9"}`: "previous_response_not_found"} {
 		_, err := h.InputTokens(ctx, call(body))
 		if s, got := statusOf(err); s != 400 || got != code {
 			t.Errorf("%s: %v", body, err)

@@ -261,9 +261,9 @@ func TestSocketWarmsUpWithoutAnUpstream(t *testing.T) {
 func TestSocketReportsInvalidEvents(t *testing.T) {
 	s := newServer(func(int, string) *httpmsg.Response { return completed("resp_1", "hi") })
 	for _, tt := range []struct{ message, want, param string }{
-		{``, "error 400 ", ""},
-		{`[]`, "error 400 ", ""},
-		{`{"type":"response.create"`, "error 400 ", ""},
+		{``, "error 400 invalid_json", ""},
+		{`[]`, "error 400 invalid_json", ""},
+		{`{"type":"response.create"`, "error 400 invalid_json", ""},
 		{`{"type":"response.create","type":"response.create"}`, "error 400 ", "type"},
 		{`{}`, "error 400 ", "type"},
 		{`{"type":1}`, "error 400 ", "type"},

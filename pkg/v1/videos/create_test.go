@@ -72,7 +72,7 @@ func TestProviderChoice(t *testing.T) {
 		{"unknown", `{"model":"m"}`, "x-provider nobody", "400 model_not_found"},
 		{"odd", `{"model":"m"}`, "x-provider ../x", "400 "},
 		{"no_prompt", `{"model":"luma/ray-2"}`, "", "400 "},
-		{"bad_json", `{"model":`, "", "400 "},
+		{"bad_json", `{"model":`, "", "400 invalid_json"},
 		{"model_twice", `{"model":"xai/a","model":"xai/b"}`, "", "400 "},
 		{"model_number", `{"model":1}`, "", "400 "},
 		{"not_allowed", `{"model":"xai/secret"}`, "", "403 model_not_allowed"},
