@@ -53,6 +53,8 @@ type Attempt struct {
 	Failure *apierr.Error
 	Retry   Retry
 
+	headed   bool // an answer has begun
+	settable bool // the wait for it is limited by the setting firstByteSeconds
 	// unresolved is set if the attempt failed and its provider may have done the work.
 	unresolved bool
 	reserved   []reservation // of budgets, until used

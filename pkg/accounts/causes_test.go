@@ -16,6 +16,7 @@ import (
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
 )
 
@@ -494,7 +495,7 @@ func TestRefusedAccountIsConfirmedBeforeTheRefusal(t *testing.T) {
 
 func TestUnreachableProviderIsNamed(t *testing.T) {
 	for err, cause := range map[error]string{
-		upstream.ErrNetwork: ", or the connection was lost.",
+		upstream.ErrNetwork: ", or the connection was lost. Try again, or check the base URL.",
 		upstream.ErrName:    ": its host name cannot be resolved to an address that may be called. Check the base URL and the DNS of the gateway.",
 		upstream.ErrPrivate: ": this gateway calls no private addresses, as that of its base URL. ALLOW_PRIVATE_UPSTREAMS=true allows them.",
 		upstream.ErrRefused: ": it refuses the connection. Check that it is running, and the port of the base URL.",
@@ -508,6 +509,43 @@ func TestUnreachableProviderIsNamed(t *testing.T) {
 		}
 		if failed := w.trace.Failed(); len(failed) == 0 || failed[0].Text != want {
 			t.Errorf("recorded %+v", failed)
+		}
+	}
+}
+
+// An error of a provider that is too slow names the account, the limit and what can be done.
+func TestLateProviderIsNamed(t *testing.T) {
+	for _, tt := range []struct {
+		name, timeout string // of the client
+		answer        fake.Answer
+		want          string
+	}{
+		{"no answer", "", fake.Answer{Err: upstream.ErrTimeout}, "did not answer within 7 s. Try again, or raise the setting firstByteSeconds."},
+		{"the client waits less", "3", fake.Answer{Err: upstream.ErrTimeout}, "did not answer within 3 s. Try again."},
+		{"a silent answer", "", fake.Answer{End: stream.ErrIdle}, "was silent for 5 s. Try again, or raise the setting idleSeconds."},
+		{"a long answer", "", fake.Answer{End: stream.ErrTimeout}, "did not end its answer within 600 s. Ask for a shorter answer."},
+	} {
+		w := newWorld(t).add(store.Connection{ID: "a", Name: "off"})
+		w.machine.Settings.FirstByteSeconds, w.machine.Settings.IdleSeconds = 7, 5
+		w.script["*"] = []fake.Answer{tt.answer}
+		call := w.call()
+		if tt.timeout != "" {
+			call.Request.Header.Add("x-stainless-timeout", tt.timeout)
+		}
+		build := call.Build
+		call.Build = func(to *routing.Target, conn *store.Connection, before *Attempt) (*Attempt, error) {
+			a, err := build(to, conn, before)
+			a.Request.HeaderTimeout, a.Request.Timeout = call.Machine.Settings.FirstByte(), call.Machine.Settings.Whole()
+			return a, err
+		}
+		call.Read = func(_ *Attempt, resp *upstream.Response) error {
+			_, err := stream.ReadAll(resp.Body, 1<<20)
+			return err
+		}
+		_, err := w.pool.Send(context.Background(), call)
+		_, _, e := refusal(err)
+		if want := `The provider of account "off" (openai) ` + tt.want; e == nil || e.Code != "upstream_timeout" || e.Message != want {
+			t.Errorf("%s: got %+v, want %s", tt.name, e, want)
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package accounts
 
 import (
+	"cmp"
 	"errors"
+	"strconv"
 	"time"
 
 	"weir/pkg/provider"
@@ -302,10 +304,10 @@ func newFailure(err error, a *Attempt, billable bool) *failure {
 		f.next, f.effect = false, nothing
 		return f
 	case errors.Is(err, upstream.ErrTimeout), errors.Is(err, stream.ErrTimeout), errors.Is(err, stream.ErrIdle):
-		e, late = timedOut(billable), true
+		e, late = timedOut(a.late(err), billable), true
 	default:
 		e = apierr.New(502, "upstream_unreachable", "%s",
-			upstream.Unreachable("The provider of "+account(&missed{conns: []*store.Connection{a.Connection}}), err))
+			upstream.Unreachable(a.provider(), err))
 		if billable {
 			e.Code, e.NoRetry = "upstream_outcome_unknown", true
 		}
@@ -318,12 +320,32 @@ func newFailure(err error, a *Attempt, billable bool) *failure {
 	return f
 }
 
-func timedOut(billable bool) *apierr.Error {
-	e := apierr.New(504, "upstream_timeout", "The provider did not answer in time.")
+func timedOut(text string, billable bool) *apierr.Error {
+	e := apierr.New(504, "upstream_timeout", "%s", text)
 	if billable {
 		e.Code, e.NoRetry = "upstream_outcome_unknown", true
 	}
 	return e
+}
+
+// provider names the provider of the attempt by its account.
+func (a *Attempt) provider() string {
+	return "The provider of " + account(&missed{conns: []*store.Connection{a.Connection}})
+}
+
+// late returns the sentences for an attempt that took too long: which account, how long, and
+// what to do.
+func (a *Attempt) late(err error) string {
+	did, limit, do := "did not answer within", cmp.Or(a.Request.HeaderTimeout, a.Request.Timeout), "Try again."
+	switch {
+	case errors.Is(err, stream.ErrIdle):
+		did, limit, do = "was silent for", a.Request.Idle, "Try again, or raise the setting idleSeconds."
+	case a.headed:
+		did, limit, do = "did not end its answer within", a.Request.Timeout, "Ask for a shorter answer."
+	case a.settable:
+		do = "Try again, or raise the setting firstByteSeconds."
+	}
+	return a.provider() + " " + did + " " + strconv.FormatFloat(limit.Seconds(), 'g', 3, 64) + " s. " + do
 }
 
 // note does to the account what the failure says, in this isolate at once and

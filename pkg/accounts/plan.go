@@ -352,6 +352,7 @@ func (pl *plan) try(ctx context.Context, a *Attempt, cred *snapshot.Opened) (res
 	call := pl.call
 	resp, err := upstream.Do(ctx, pl.Doer, &a.Request)
 	headed := err == nil
+	a.headed = headed
 	if headed {
 		if f = pl.answer(a, resp, &cred.Credential); f == nil && call.Read != nil {
 			err = call.Read(a, resp)
@@ -451,7 +452,9 @@ func (pl *plan) build(to *routing.Target, conn *store.Connection, cred *snapshot
 		req.Outlive = true
 	}
 	a.Target, a.Connection, a.reserved = to, conn, pl.reserved
-	return a, pl.allowed(a)
+	err = pl.allowed(a)
+	a.settable = req.HeaderTimeout == s.FirstByte() || req.HeaderTimeout == s.FirstEvent()
+	return a, err
 }
 
 // trace adds the trace context of the call to an attempt for one of the hosts. The parent
@@ -485,7 +488,7 @@ func (pl *plan) allowed(a *Attempt) error {
 	}
 	left := pl.deadline.Sub(pl.Now())
 	if left <= 0 {
-		return timedOut(false)
+		return timedOut("The time limit of the request was over before an account answered. Send it again with a longer timeout.", false)
 	}
 	a.Request.HeaderTimeout = sooner(a.Request.HeaderTimeout, left)
 	if a.Request.MaxBody > 0 {

@@ -191,19 +191,21 @@ func (t *Translator) End(cause error, out []byte) []byte {
 func errorOf(cause error) *apierr.Error {
 	switch {
 	case cause == nil:
-		return apierr.New(502, "upstream_cut", "The provider ended the stream before the answer was complete.")
-	case errors.Is(cause, stream.ErrIdle), errors.Is(cause, stream.ErrTimeout):
-		return apierr.New(504, "timeout", "The provider took too long to continue.")
+		return apierr.New(502, "upstream_cut", "The provider ended the stream before the answer was complete. Try again.")
+	case errors.Is(cause, stream.ErrIdle):
+		return apierr.New(504, "timeout", "The provider was silent for too long. Try again, or raise the setting idleSeconds.")
+	case errors.Is(cause, stream.ErrTimeout):
+		return apierr.New(504, "timeout", "The provider took too long to end its answer. Ask for a shorter one.")
 	case errors.Is(cause, stream.ErrMemory):
 		return apierr.New(503, "overloaded", "The gateway has no memory for the answer at the moment. Try again in a moment.")
 	case errors.Is(cause, stream.ErrStopping):
 		return apierr.Stopping()
 	case errors.Is(cause, stream.ErrTooLarge):
-		return apierr.New(502, "upstream_too_large", "The provider's answer is over the size limit.")
+		return apierr.New(502, "upstream_too_large", "The provider's answer is over the size limit. Ask for a shorter one.")
 	case errors.Is(cause, stream.ErrClient):
 		return apierr.New(499, "client_closed", "The client closed the connection.")
 	}
-	return apierr.New(502, "upstream_reset", "The connection to the provider was lost.")
+	return apierr.New(502, "upstream_reset", "The connection to the provider was lost. Try again.")
 }
 
 // Usage returns the token counts that the upstream has reported so far.

@@ -69,7 +69,7 @@ func (r *restorer) Event(e *Event) {
 		text := in.add(Unescape(e.Text))
 		if len(in.seen) > maxHeld {
 			r.fail.Event(&Event{Kind: EventFail, Failure: apierr.New(502, "upstream_too_large",
-				"The provider's answer is over the size limit.")})
+				"The provider's answer is over the size limit. Ask for a shorter one.")})
 			return
 		}
 		r.args(e.Block, text)

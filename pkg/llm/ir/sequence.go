@@ -188,7 +188,7 @@ func (s *sequencer) tooLong(e *Event) bool {
 	}
 	s.waiting = nil
 	s.fail.Event(&Event{Kind: EventFail, Failure: apierr.New(502, "upstream_too_large",
-		"The provider's answer is over the size limit.")})
+		"The provider's answer is over the size limit. Ask for a shorter one.")})
 	return true
 }
 

@@ -49,7 +49,7 @@ func (m *outcome) end(cause error, s watched) {
 		// A failure that the upstream reported counts as its status, all others
 		// as a failure of the network.
 		if failure == nil {
-			failure = apierr.New(502, "upstream_cut", "The provider ended the stream before the answer was complete.")
+			failure = apierr.New(502, "upstream_cut", "The provider ended the stream before the answer was complete. Try again.")
 		}
 		m.res.Clean(failure)
 		m.a.call.Trace.Err = failure

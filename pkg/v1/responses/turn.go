@@ -412,7 +412,7 @@ func (t *turn) cut() error {
 		e = nested
 	}
 	code, message := e.Get("code").Str, e.Get("message").Str
-	message = cmp.Or(message, "The provider ended the stream before the answer was complete.")
+	message = cmp.Or(message, "The provider ended the stream before the answer was complete. Try again.")
 	return t.fail(t.lane, apierr.New(statusOfCode(code), code, "%s", message))
 }
 

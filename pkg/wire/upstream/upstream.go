@@ -102,7 +102,7 @@ func Unreachable(who string, err error) string {
 	case errors.Is(err, ErrTLS):
 		return who + ": its TLS certificate is not valid, or it has no TLS. Check the base URL."
 	}
-	return who + ", or the connection was lost."
+	return who + ", or the connection was lost. Try again, or check the base URL."
 }
 
 // SentMuch is the number of bytes of a body that are not sent again lightly.
