@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { families } from "../../worker/dashboard/src/connections.ts";
 import { marksOf } from "../../worker/dashboard/src/marks.ts";
-import { last, placed } from "../../worker/dashboard/src/pages/providers/priorities.ts";
+import { last, placed, sharing } from "../../worker/dashboard/src/pages/providers/priorities.ts";
 import { servers } from "../../worker/dashboard/src/pages/providers/servers.ts";
 import { compatible } from "../e2e/gateway.mjs";
 import { until } from "../e2e/wait.mjs";
@@ -148,9 +148,7 @@ test("an error of the gateway is shown in the form", async (t) => {
 
 test("connections are reordered by dragging", async (t) => {
   const { page, list } = await machine(t, three());
-  const items = page
-    .getByRole("list", { name: "Accounts of OpenAI-compatible, in the order they are tried" })
-    .getByRole("listitem");
+  const items = page.getByRole("list", { name: "Accounts of OpenAI-compatible" }).getByRole("listitem");
   await items.nth(2).locator(".grip").dragTo(items.nth(0));
   await holds(page, () => document.querySelector(".order li h3").textContent.startsWith("Three"));
   await becomes(async () => (await list()).map((c) => c.name), ["Three", "One", "Two"]);
@@ -162,9 +160,7 @@ test("connections are reordered by dragging", async (t) => {
 
 test("connections are reordered by touch, and Escape cancels a drag", async (t) => {
   const { page, list } = await machine(t, three(), { hasTouch: true, phone: true });
-  const items = page
-    .getByRole("list", { name: "Accounts of OpenAI-compatible, in the order they are tried" })
-    .getByRole("listitem");
+  const items = page.getByRole("list", { name: "Accounts of OpenAI-compatible" }).getByRole("listitem");
   const finger = await page.context().newCDPSession(page);
   const touch = (type, ...touchPoints) => finger.send("Input.dispatchTouchEvent", { type, touchPoints });
   const middle = async (of) => {
@@ -267,9 +263,7 @@ test("five hundred connections are searched, and a move is one call", async (t) 
   });
   await page.reload();
   await page.getByText("500 accounts").first().waitFor();
-  const items = page
-    .getByRole("list", { name: "Accounts of OpenAI-compatible, in the order they are tried" })
-    .getByRole("listitem");
+  const items = page.getByRole("list", { name: "Accounts of OpenAI-compatible" }).getByRole("listitem");
   assert.equal(await items.count(), 500);
   await page.getByRole("searchbox", { name: "Search accounts" }).fill("account 49");
   await page.getByText("11 of 500 accounts").waitFor();
@@ -338,7 +332,7 @@ test("a move among equal priorities assigns all of them, six calls at a time", a
   await becomes(
     async () =>
       await page
-        .getByRole("list", { name: "Accounts of OpenAI-compatible, in the order they are tried" })
+        .getByRole("list", { name: "Accounts of OpenAI-compatible" })
         .getByRole("link", { name: /^Account/ })
         .first()
         .innerText(),
@@ -361,6 +355,34 @@ test("a new connection is tried after the others", async (t) => {
   );
   await page.getByRole("button", { name: "Close" }).click();
   await page.getByRole("button", { name: /^Add Groq .*Connected/ }).waitFor();
+});
+
+test("the page says whether accounts share the requests or have an order", async (t) => {
+  const two = ["One", "Two"].map((name) => ({
+    provider: "openai",
+    apiKey: `sk-test-${name}-0123456789`,
+    name,
+    priority: 0,
+  }));
+  const { page, list } = await machine(t, two);
+  const accounts = page.getByRole("region", { name: "OpenAI" });
+  await accounts.getByText("These accounts share the requests; a conversation stays with one of them.").waitFor();
+  await accounts.getByRole("button", { name: "Move Two up" }).click();
+  await accounts.getByText("Tried from top to bottom.").waitFor();
+  await until("the order is stored", async () => (await list()).map((c) => c.name).join() === "Two,One");
+
+  const told = (strategy, ...priorities) =>
+    sharing(
+      priorities.map((priority) => ({ provider: "openai", priority })),
+      strategy,
+    );
+  assert.equal(told("affinity", 0), "", "one account has no order");
+  assert.match(told("round-robin", 1, 2), /^The accounts take turns/);
+  assert.match(told("affinity", 1, 2, 2), /^Tried from top to bottom; accounts of equal priority share/);
+  assert.equal(told("priority", 0, 0), "Tried from top to bottom.");
+  assert.doesNotMatch(told("fastest", 0, 0), /conversation/);
+  const servers = ["a", "b"].map((id) => ({ provider: `openai-compatible-${id}`, priority: 0 }));
+  assert.equal(sharing(servers, "affinity"), "", "servers with addresses of their own share nothing");
 });
 
 test("a connection that someone else changed is not overwritten", async (t) => {

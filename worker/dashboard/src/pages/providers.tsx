@@ -1,6 +1,6 @@
 import { useRef, useState } from "preact/hooks";
 import type { Machine } from "../api";
-import type { ConnectionRow, ProviderRow, Quota, StatusPage, Timelines } from "../api-types";
+import type { ConnectionRow, ProviderRow, Quota, SettingValues, StatusPage, Timelines } from "../api-types";
 import { families, providerName } from "../connections";
 import { count, number } from "../format";
 import { useAction, useLoad, useNow } from "../hooks";
@@ -15,7 +15,7 @@ import { Cut, Empty, ErrorBox } from "../ui";
 import { Connection } from "./providers/connection";
 import { Gallery } from "./providers/gallery";
 import { providerMarks } from "./providers/marks";
-import { placed, together } from "./providers/priorities";
+import { placed, sharing, together } from "./providers/priorities";
 import { Reported } from "./providers/reported";
 import { Row } from "./providers/row";
 
@@ -30,15 +30,16 @@ export default function Providers(props: PageProps) {
 const searchFrom = 8; // connections
 const manyFrom = 200; // connections
 
-// List shows the connections in the order they are tried.
+// List shows the connections by their providers, in the order of their priorities.
 function List({ machine, machineName }: PageProps) {
   const rows = useLoad(async () => {
-    const [conns, catalog, quotas] = await Promise.all([
+    const [conns, catalog, quotas, { strategy }] = await Promise.all([
       machine.list<ConnectionRow>("/providers"),
       machine.list<ProviderRow>("/catalog/providers"),
       machine.list<Quota>("/quota"),
+      machine.get<SettingValues>("/settings"),
     ]);
-    return { conns: conns.toSorted((a, b) => a.priority - b.priority), catalog, quotas };
+    return { conns: conns.toSorted((a, b) => a.priority - b.priority), catalog, quotas, strategy };
   }, [machine]);
   const health = useLoad(() => machine.get<Timelines>("/health/timeline?groupBy=connection"), [machine]);
   const reported = useLoad(() => machine.list<StatusPage>("/health/providers"), [machine]);
@@ -93,7 +94,7 @@ function List({ machine, machineName }: PageProps) {
           ) : (
             "this machine"
           )}
-          . Accounts of the same provider are tried from top to bottom.
+          .
         </>
       }
     >
@@ -102,7 +103,7 @@ function List({ machine, machineName }: PageProps) {
         {order.busy && progress && <p>{progress}</p>}
       </div>
       <Load of={rows} what="accounts">
-        {({ conns, catalog, quotas }) =>
+        {({ conns, catalog, quotas, strategy }) =>
           conns.length === 0 ? (
             <Empty title="No providers yet">
               <p class="muted">
@@ -116,6 +117,7 @@ function List({ machine, machineName }: PageProps) {
               conns={conns}
               catalog={catalog}
               quotas={quotas}
+              strategy={strategy}
               health={health.data}
               reported={reported.data}
               now={now}
@@ -156,6 +158,7 @@ function Ordered({
   conns,
   catalog,
   quotas,
+  strategy,
   health,
   reported,
   now,
@@ -166,6 +169,7 @@ function Ordered({
   conns: ConnectionRow[];
   catalog: ProviderRow[];
   quotas: Quota[];
+  strategy: string;
   health: Timelines | null;
   reported: StatusPage[] | null;
   now: number;
@@ -187,37 +191,44 @@ function Ordered({
         <ListHead what="account" text={search} shown={shown.length} all={conns.length} onInput={setSearch} />
       )}
       {shown.length === 0 && <Empty title="No accounts found" />}
-      {groupsOf(shown, catalog).map((g) => (
-        <section key={g.id} class="accounts" aria-label={g.name}>
-          <h2 class="row tight">
-            <Monogram letters={marks.get(g.id) ?? g.id.slice(0, 2)} />
-            {g.name}
-            {g.conns.length > 1 && <small class="muted">{count(g.conns.length, "account")}</small>}
-          </h2>
-          <Reported page={reported?.find((p) => p.provider === g.id)} />
-          <Order
-            items={g.conns}
-            label={`Accounts of ${g.name}, in the order they are tried`}
-            keyOf={(c) => c.id}
-            changes={g.conns.map((c) => `/providers/${c.id}`)}
-            onMove={(from, at) => onMove(g.conns[from], g.conns[at])}
-            name={(c) => c.name || provider(c)}
-          >
-            {(c) => (
-              <Row
-                machine={machine}
-                c={c}
-                quota={quotas.find((q) => q.connectionId === c.id)}
-                health={health}
-                now={now}
-                provider={provider(c)}
-                many={conns.length > manyFrom}
-                onChange={onChange}
-              />
-            )}
-          </Order>
-        </section>
-      ))}
+      {groupsOf(shown, catalog).map((g) => {
+        const shares = sharing(
+          conns.filter((c) => c.isActive && g.conns.some((o) => o.provider === c.provider)),
+          strategy,
+        );
+        return (
+          <section key={g.id} class="accounts" aria-label={g.name}>
+            <h2 class="row tight">
+              <Monogram letters={marks.get(g.id) ?? g.id.slice(0, 2)} />
+              {g.name}
+              {g.conns.length > 1 && <small class="muted">{count(g.conns.length, "account")}</small>}
+            </h2>
+            {shares && <p class="muted small">{shares}</p>}
+            <Reported page={reported?.find((p) => p.provider === g.id)} />
+            <Order
+              items={g.conns}
+              label={`Accounts of ${g.name}`}
+              keyOf={(c) => c.id}
+              changes={g.conns.map((c) => `/providers/${c.id}`)}
+              onMove={(from, at) => onMove(g.conns[from], g.conns[at])}
+              name={(c) => c.name || provider(c)}
+            >
+              {(c) => (
+                <Row
+                  machine={machine}
+                  c={c}
+                  quota={quotas.find((q) => q.connectionId === c.id)}
+                  health={health}
+                  now={now}
+                  provider={provider(c)}
+                  many={conns.length > manyFrom}
+                  onChange={onChange}
+                />
+              )}
+            </Order>
+          </section>
+        );
+      })}
     </>
   );
 }

@@ -56,3 +56,15 @@ export async function together<T>(list: T[], f: (item: T) => Promise<unknown>, o
 // last returns the priority of a new connection: that of the last one, so that the
 // strategy of the machine decides between accounts that were not moved.
 export const last = (conns: { priority: number }[]) => Math.max(0, ...conns.map((c) => c.priority));
+
+// sharing says which of a provider's connections is called first. It is "" where there
+// is no choice: of one connection, and of several compatible servers.
+export function sharing(conns: { provider: string; priority: number }[], strategy: string): string {
+  if (conns.length < 2 || conns.some((c) => c.provider !== conns[0].provider)) return "";
+  if (strategy === "round-robin") return "The accounts take turns, whatever their order.";
+  const priorities = new Set(conns.map((c) => c.priority)).size;
+  if (priorities === conns.length || strategy === "priority") return "Tried from top to bottom.";
+  if (priorities > 1) return "Tried from top to bottom; accounts of equal priority share the requests.";
+  const sticky = strategy === "affinity" || strategy === "weighted";
+  return `These accounts share the requests${sticky ? "; a conversation stays with one of them" : ""}. The arrows set an order.`;
+}
