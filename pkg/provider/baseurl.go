@@ -59,7 +59,7 @@ func CheckBaseURL(canonical string, allowPrivate bool, ownHosts ...string) error
 	if !secure {
 		var plain bool
 		if rest, plain = strings.CutPrefix(canonical, "http://"); !plain || !allowPrivate {
-			return refuse("the scheme must be https; ALLOW_PRIVATE_UPSTREAMS=true of the gateway allows http")
+			return refuse("the scheme must be https")
 		}
 	}
 	authority, path, _ := strings.Cut(rest, "/")
@@ -82,7 +82,7 @@ func CheckBaseURL(canonical string, allowPrivate bool, ownHosts ...string) error
 		}
 	}
 	if port != "" && !allowPrivate && (port != "443" || !secure) {
-		return refuse("only the default port is allowed")
+		return refuse(otherPort)
 	}
 	if literal {
 		if !allowPrivate || !usableIPv6(host) {
@@ -91,6 +91,32 @@ func CheckBaseURL(canonical string, allowPrivate bool, ownHosts ...string) error
 		return nil
 	}
 	return checkName(host, allowPrivate, refuse)
+}
+
+const otherPort = "only the default port is allowed"
+
+// Refusal returns why CheckBaseURL refuses an address and what to do, as what follows the
+// field's name in a sentence; "" if it accepts it. The address alone decides, never what
+// its host resolves to (docs/reference/reliability.md, T18).
+func Refusal(canonical string, allowPrivate bool, ownHosts ...string) string {
+	err := CheckBaseURL(canonical, allowPrivate, ownHosts...)
+	if err == nil {
+		return ""
+	}
+	_, why, _ := strings.Cut(err.Error(), ": ")
+	rest, plain := strings.CutPrefix(canonical, "http://")
+	switch {
+	case plain && CheckBaseURL("https://"+rest, allowPrivate, ownHosts...) == nil:
+		return "must begin with https://"
+	case !allowPrivate && CheckBaseURL(canonical, true, ownHosts...) == nil:
+		kind := "on a private network"
+		if why == otherPort {
+			kind = "with a port of its own"
+		}
+		return "is an address " + kind + ", which this gateway does not call. On a server of your own, stop weir " +
+			"and start it with ALLOW_PRIVATE_UPSTREAMS=true weir serve; Cloudflare reaches public addresses only"
+	}
+	return "is refused: " + why
 }
 
 // PlatformPath reports whether path is one of the platform's own pages, which

@@ -152,10 +152,25 @@ func FuzzCheckBaseURL(f *testing.F) {
 	})
 }
 
-// The refusal of a model server on a private network names the setting that allows it.
-func TestRefusedHTTPNamesTheSetting(t *testing.T) {
-	err := CheckBaseURL("http://127.0.0.1:11434/v1", false)
-	if err == nil || !strings.Contains(err.Error(), "https; ALLOW_PRIVATE_UPSTREAMS=true of the gateway allows http") {
-		t.Error(err)
+func TestRefusalSaysWhatToDo(t *testing.T) {
+	private := "ALLOW_PRIVATE_UPSTREAMS=true weir serve"
+	for _, tt := range []struct {
+		address string
+		private bool
+		want    string
+	}{
+		{"http://127.0.0.1:11434/v1", false, private},
+		{"http://localhost:8000/v1", false, private},
+		{"https://box.lan/v1", false, private},
+		{"https://host.example.com:8443/v1", false, private},
+		{"http://127.0.0.1:11434/v1", true, ""},
+		{"http://api.example.com/v1", false, "must begin with https://"},
+		{"https://169.254.169.254/", false, "is refused: "},
+		{"https://u:p@api.example.com/", false, "is refused: user and password"},
+		{"https://api.example.com/v1", false, ""},
+	} {
+		if got := Refusal(tt.address, tt.private); !strings.Contains(got, tt.want) || (got == "") != (tt.want == "") {
+			t.Errorf("%s, private %v: %q, want %q", tt.address, tt.private, got, tt.want)
+		}
 	}
 }

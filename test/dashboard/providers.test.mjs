@@ -143,7 +143,7 @@ test("an error of the gateway is shown in the form", async (t) => {
   await page.getByLabel("Base URL").fill("ftp://files.example");
   await page.getByLabel("Prefix").fill("x");
   await page.getByRole("button", { name: "Add and test" }).click();
-  await page.getByRole("dialog").getByRole("alert").waitFor();
+  await page.getByRole("dialog").getByRole("alert").getByText("Base URL is not a valid http or https URL.").waitFor();
 });
 
 test("connections are reordered by dragging", async (t) => {

@@ -92,9 +92,8 @@ func (p Policy) Address(raw string) (canonical, host string, err error) {
 		return "", "", errors.New("is not a valid http or https URL")
 	}
 	plain, _, _ := strings.Cut(canonical, "?")
-	if err := provider.CheckBaseURL(plain, p.AllowPrivate, p.OwnHosts...); err != nil {
-		_, why, _ := strings.Cut(err.Error(), ": ")
-		return "", "", fmt.Errorf("is refused: %s", why)
+	if why := provider.Refusal(plain, p.AllowPrivate, p.OwnHosts...); why != "" {
+		return "", "", errors.New(why)
 	}
 	_, rest, _ := strings.Cut(plain, "://")
 	host, _, _ = strings.Cut(rest, "/")

@@ -285,9 +285,8 @@ func (o *Manager) baseURL(in *Input, raw string) string {
 		in.fail("baseUrl", "is not a valid http or https URL")
 		return ""
 	}
-	if err := provider.CheckBaseURL(canonical, o.AllowPrivate, o.OwnHosts...); err != nil {
-		_, why, _ := strings.Cut(err.Error(), ": ")
-		in.fail("baseUrl", "is refused: %s", why)
+	if why := provider.Refusal(canonical, o.AllowPrivate, o.OwnHosts...); why != "" {
+		in.fail("baseUrl", "%s", why)
 	}
 	return strings.TrimRight(canonical, "/")
 }

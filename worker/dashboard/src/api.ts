@@ -264,11 +264,21 @@ const byCode: Record<string, string> = {
 // errorText returns an error as a sentence for the user, with the time to wait.
 export function errorText(e: unknown): string {
   if (!(e instanceof ApiError)) return e instanceof Error ? e.message : String(e);
-  let text = byCode[e.code] ?? sentence(e.message);
+  let text = byCode[e.code] ?? sentence(named(e));
   if (e.status === 412) text = byCode.stale;
   if (e.retryAfter > 0)
     text = `${text.replace(/ Try again [^.]*\.$/, "")} Try again in ${duration(e.retryAfter * 1000)}.`;
   return text;
+}
+
+// named returns the message of an error with the label of its field in place of the field's name:
+// "Base URL is…" of "providerSpecificData.baseUrl is…".
+function named({ message, param }: ApiError): string {
+  if (!param || !message.startsWith(`${param} `)) return message;
+  const words = param
+    .slice(param.lastIndexOf(".") + 1)
+    .replace(/[A-Z]|_/g, (c) => ` ${c.toLowerCase()}`.replace("_", ""));
+  return words.replace(/\b(api|aws|id|url)\b/g, (c) => c.toUpperCase()) + message.slice(param.length);
 }
 
 // sentence capitalizes a text and ends it with a period.

@@ -143,7 +143,7 @@ function Form({
         row?.baseUrl
           ? "Leave empty to use the provider’s own address."
           : server
-            ? "The gateway must be able to reach this address."
+            ? "The gateway must reach this address; one of a private network needs ALLOW_PRIVATE_UPSTREAMS=true."
             : "Include /v1, e.g. http://localhost:11434/v1"
       }
     />
