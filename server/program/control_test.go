@@ -76,7 +76,7 @@ func TestFailureOfTheServerIsTheErrorOfInit(t *testing.T) {
 		return initialized{}, fmt.Errorf("create a machine: %q is not possible", name)
 	}})
 	var out, failed bytes.Buffer
-	code := (Options{}).Main([]string{"init", "--name", "x", "--data", dir}, environment(dir), nil, &out, &failed)
+	code := (Options{}).Main([]string{"init", "--name", "x", "--data", dir, "--listen", "127.0.0.1:0"}, environment(dir), nil, &out, &failed)
 	if code != 1 || failed.String() != "weir: create a machine: \"x\" is not possible\n" {
 		t.Errorf("exit %d, %q, %q", code, &out, &failed)
 	}

@@ -43,6 +43,10 @@ func (r *run) initialize(f *flags) error {
 	}
 	running := err == nil
 	if errors.Is(err, errNotRunning) {
+		if s.database == "" && askHealth(ctx, s) == nil {
+			return fmt.Errorf("the server at %s has another data directory than %s, so it would refuse a link of this one; "+
+				"use the command that its start printed, weir init --data DIRECTORY, or stop it", s.base(nil), s.data)
+		}
 		out, err = r.initializeStopped(ctx, s, f.name)
 	}
 	if err != nil {

@@ -195,6 +195,11 @@ func TestInitWorksBesideAServerAndWithoutOne(t *testing.T) {
 	if status, _ := signIn(t, base, codeIn(t, second)); status != 200 {
 		t.Errorf("the second link: status %d", status)
 	}
+	other := filepath.Join(home, "other")
+	code, _, text = output(t, home, nil, "init", "--data", other, "--listen", strings.TrimPrefix(base, "http://"))
+	if _, err := os.Stat(other); code != 1 || err == nil || !strings.Contains(text, base+" has another data directory than "+other) {
+		t.Errorf("init with a directory that the server at its address does not use: exit %d, %s", code, text)
+	}
 	code, third, text := output(t, home, nil, "init", "--data", data, "--name", "another")
 	if key := keyIn.FindString(third); code != 0 || key == "" || listed(t, base, key) != 200 {
 		t.Errorf("init --name: exit %d, %q %s", code, third, text)

@@ -237,7 +237,7 @@ func (g *gateway) greeting(key *string) string {
 	fmt.Fprintf(&b, "weir is running at %s\nData: %s\n\n", g.url, g.data())
 	use := "signs you in as the operator, so keep it to yourself"
 	if g.native() {
-		use = "works once, within an hour"
+		use = "works once, within an hour (build/weir init --data " + filepath.Dir(g.secrets) + " prints another)"
 	}
 	fmt.Fprintf(&b, "Open the dashboard; the link %s:\n\n%s/#/sign-in/%s%s\n\n", use, g.url, g.code, g.own)
 	if key == nil {

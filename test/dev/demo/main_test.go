@@ -54,6 +54,9 @@ func TestGreetingHasOneLinkAndUsableLines(t *testing.T) {
 		if n := strings.Count(text, "http://127.0.0.1:8787/#/sign-in/once-code/m1\n"); n != 1 || strings.Contains(text, "token") {
 			t.Errorf("%d sign-in links in %q", n, text)
 		}
+		if !strings.Contains(text, "build/weir init --data .weir/serve/data prints another") {
+			t.Errorf("no command for another link: %q", text)
+		}
 		if lines := strings.Count(text, "\n"); lines > 16 {
 			t.Errorf("%d lines: %q", lines, text)
 		}

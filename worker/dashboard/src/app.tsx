@@ -38,7 +38,9 @@ export function App() {
   };
   const refusedLink = (e: unknown) => {
     if (!(e instanceof ApiError) || e.status !== 401) throw e;
-    setWhy("This sign-in link has expired or was used before. weir init prints another.");
+    setWhy(
+      "This sign-in link has expired or was used before. Run the weir init command that weir printed at its start.",
+    );
     return whoami();
   };
   useEffect(() => {

@@ -78,8 +78,8 @@ export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s:
         {why && <Notice>{why}</Notice>}
         {form}
         <p class="muted">
-          On a server of your own, <code>weir init</code> prints a link that signs you in. On Cloudflare,{" "}
-          <code>./build.sh deploy</code> printed the operator token once.
+          On a server of your own, the <code>weir init</code> command that its start printed makes a link. On
+          Cloudflare, <code>./build.sh deploy</code> printed the operator token once.
         </p>
       </div>
     </main>
