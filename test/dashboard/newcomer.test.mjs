@@ -70,7 +70,7 @@ async function prompt(home) {
 // connect goes on from the page Overview of an empty machine to the first answer of a tool.
 async function connect(page, home, act) {
   await page.locator(":focus").and(page.getByLabel("Paste a provider’s key")).waitFor();
-  await page.evaluate(() => navigator.clipboard.writeText("sk-proj-0123456789abcdef"));
+  await page.evaluate(() => navigator.clipboard.writeText('OPENAI_API_KEY="sk-proj-0123456789abcdef"\n'));
   await act("paste a provider's key", () => page.keyboard.press("ControlOrMeta+V"));
   await page.getByText("OpenAI is connected.").waitFor();
   await shot(page, "newcomer-added");

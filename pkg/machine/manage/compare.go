@@ -122,7 +122,7 @@ func (c *comparer) account(id, field, given string) (secret.Secret, string) {
 	if !c.Load(storage.ConnectionPrefix+id, &row) {
 		return secret.Secret{}, given
 	}
-	return c.open(c.ID, row.ID, field, row.Secrets[field]), given
+	return c.open(c.ID, row.ID, field, row.Secrets[field]), bareSecret(field, given)
 }
 
 // destination opens a secret of a destination, whose addresses are stored in their canonical

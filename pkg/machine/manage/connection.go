@@ -91,7 +91,7 @@ func (o *Manager) applyConnection(in *Input, row storage.Connection, seed bool) 
 		r.Inactive = !v
 	}
 	for _, f := range secretFields {
-		if v, ok := secretOf(in, f); ok {
+		if v, ok := o.secretOf(in, f); ok {
 			c.secrets[f] = v
 		}
 	}
@@ -135,7 +135,7 @@ func authTypeOf(c *connInput) string {
 
 // secretOf reads a secret. null and "" remove it. A Google key file may be the
 // object itself.
-func secretOf(in *Input, name string) (string, bool) {
+func (o *Manager) secretOf(in *Input, name string) (string, bool) {
 	v, ok := in.values[name]
 	if !ok {
 		return "", false
@@ -157,8 +157,11 @@ func secretOf(in *Input, name string) (string, bool) {
 		}
 		return text, true
 	}
-	s := strings.TrimSpace(v.Str)
+	s := bareSecret(name, v.Str)
+	key, ok := rpc.ParseKey(s)
 	switch {
+	case ok && !key.Old() && key.CheckOK(o.KeySecret): // the provider would get it
+		in.fail(name, "is a key of this gateway, not of the provider: create one at the provider")
 	case v.Type != gjson.String:
 		in.fail(name, "must be a string")
 	case s == "":
@@ -168,6 +171,32 @@ func secretOf(in *Input, name string) (string, bool) {
 		in.fail(name, "has characters that cannot be sent in a header")
 	}
 	return s, true
+}
+
+// bareSecret returns a secret without what is copied with it: blanks, quotes, NAME= and Bearer.
+func bareSecret(name, s string) string {
+	if s = strings.TrimSpace(s); name == store.ProxyAuth { // any text
+		return s
+	}
+	for {
+		before := s
+		if n := len(s); n > 2 && s[0] == s[n-1] && strings.IndexByte("\"'`", s[0]) >= 0 {
+			s = s[1 : n-1]
+		}
+		if word, rest, ok := strings.Cut(s, " "); ok {
+			switch strings.ToLower(word) {
+			case "bearer", "authorization:", "x-api-key:", "export":
+				s = rest
+			}
+		}
+		variable, value, _ := strings.Cut(s, "=") // a key in base64 has = at its end alone, and no _ with it
+		if value != "" && value[0] != '=' && strings.Contains(variable, "_") && only(strings.TrimSpace(variable), func(c byte) bool { return 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' }) {
+			s = value
+		}
+		if s = strings.TrimSpace(s); s == before {
+			return s
+		}
+	}
 }
 
 // applyData changes providerSpecificData by the fields given; null removes one.
@@ -230,7 +259,7 @@ func (o *Manager) applyData(in *Input, c *connInput, seed bool) {
 		switch {
 		case name == "baseUrl" || name == "prefix" || name == "enabledModels" || name == "streamUsage" || name == "proxyUrl":
 		case name == store.ClientSecret || name == store.ProxyAuth:
-			s, _ := secretOf(in, name)
+			s, _ := o.secretOf(in, name)
 			c.secrets[name] = s
 		case len(name) > 64 || name == "" || !storage.IsPrintable(name):
 			in.fail("…", "has a field with an unusable name")

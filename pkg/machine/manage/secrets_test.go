@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
@@ -201,4 +202,50 @@ func TestCredentialsAmongSettingsAreRefused(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestSecretIsStoredWithoutWhatWasCopiedWithIt(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	const key = "sk-proj-0123456789-abcdefghij="
+	for _, typed := range []string{key, " " + key + "\r\n", "OPENAI_API_KEY=" + key, `export OPENAI_API_KEY="` + key + `"`, "'" + key + "'",
+		"Bearer " + key, "Authorization: bearer  " + key, "`OPENAI_API_KEY = " + key + "`"} {
+		body, _ := json.Marshal(map[string]string{"provider": "openai", "apiKey": typed})
+		id := w.OK("POST", "/api/providers", string(body)).Get("id").Str
+		if !w.OK("POST", "/api/compare", `{"accounts":{"`+id+`":{"apiKey":"`+key+`"}}}`).Get("accounts." + id + ".apiKey").Bool() {
+			t.Errorf("%q is not stored as %q", typed, key)
+		}
+		body, _ = json.Marshal(map[string]any{"accounts": map[string]any{id: map[string]string{"apiKey": typed}}})
+		if !w.OK("POST", "/api/compare", string(body)).Get("accounts." + id + ".apiKey").Bool() {
+			t.Errorf("%q is not compared as %q", typed, key)
+		}
+	}
+	for whole, part := range map[string]string{"QUJDREVGR0g=": "", "QUJDREVGR0==": "=", "AB_C=": "", "key=value": "value", "Basic 0123456789": "0123456789"} {
+		id := w.OK("POST", "/api/providers", `{"provider":"openai","apiKey":"`+whole+`"}`).Get("id").Str
+		answer := w.OK("POST", "/api/compare", `{"accounts":{"`+id+`":{"apiKey":"`+part+`","accessToken":""}}}`)
+		if answer.Get("accounts."+id+".apiKey").Bool() || !w.OK("GET", "/api/providers/"+id, "").Get("hasKey").Bool() {
+			t.Errorf("%q of %q is stored", part, whole)
+		}
+	}
+}
+
+// The provider would get it.
+func TestKeyOfThisGatewayIsNoSecretOfAnAccount(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	key := w.OK("POST", "/api/keys", `{"name":"laptop"}`).Get("apiKey").Str
+	id := w.Connect(`{"provider":"openai","apiKey":"sk-0123456789abcdefghij"}`)
+	for _, call := range [][2]string{
+		{"POST /api/providers", `{"provider":"openai","apiKey":"KEY"}`},
+		{"POST /api/providers", `{"provider":"openai","apiKey":"WEIR_API=KEY"}`},
+		{"PUT /api/providers/" + id, `{"apiKey":"KEY"}`},
+		{"POST /api/import", `{"document":{"connections":[{"id":"a","provider":"openai","apiKey":"KEY"}]}}`},
+	} {
+		method, path, _ := strings.Cut(call[0], " ")
+		status, v := w.API(method, path, strings.ReplaceAll(call[1], "KEY", key))
+		if status != 400 || !strings.Contains(v.Raw, "is a key of this gateway, not of the provider") || strings.Contains(v.Raw, key) {
+			t.Errorf("%s %s: %d %s", call[0], call[1], status, v.Raw)
+		}
+	}
+	w.OK("POST", "/api/providers", `{"provider":"openai","apiKey":"`+key[:len(key)-8]+`00000000"}`) // of another gateway
 }

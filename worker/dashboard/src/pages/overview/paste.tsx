@@ -7,9 +7,14 @@ import { toast } from "../../toast";
 import { Button, ErrorBox, Field } from "../../ui";
 import { testConnection } from "../providers/test";
 
+// copied is what may stand before a key, which the gateway leaves out too.
+const copied = /^["'`\s]*(export\s+)?(\w*_\w*\s*=)?["'`\s]*(authorization:\s*)?(bearer\s+)?["'`]*/i;
+
 // providerOf returns the provider whose keys alone begin as this one does.
-const providerOf = (key: string, catalog: ProviderRow[]) =>
-  catalog.find((p) => p.keyPrefixes?.some((prefix) => key.startsWith(prefix)));
+const providerOf = (text: string, catalog: ProviderRow[]) => {
+  const key = text.replace(copied, "");
+  return catalog.find((p) => p.keyPrefixes?.some((prefix) => key.startsWith(prefix)));
+};
 
 // withKeyAlone returns the providers that need nothing but a key, the popular ones first.
 function withKeyAlone(catalog: ProviderRow[]) {
