@@ -1,3 +1,4 @@
+import "./machines.css";
 import { useState } from "preact/hooks";
 import { call } from "./api";
 import type { MachinePage, MachineRow, Session } from "./api-types";

@@ -1,3 +1,4 @@
+import "./list.css";
 import type { Machine } from "../../api";
 import type { ModelRow } from "../../api-types";
 import { Choice, ListHead } from "../../forms";
