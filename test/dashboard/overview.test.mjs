@@ -141,6 +141,36 @@ test("a week is shown by day, read as a table, and the next step is one", async 
   assert.deepEqual(await cells("Failed"), ["0", "0", "0", "0", "0", "0", "1"]);
   assert.equal((await cells("Spend")).at(-1), "–", "without prices the spend is unknown");
   assert.deepEqual([await week.locator("svg").count(), await week.locator("rect.bad").count()], [7, 1], "one scale");
+  // Refused requests are no part of the succeeded ones; the colors are those of Usage.
+  const colorsOf = (legend) =>
+    legend
+      .getByRole("listitem")
+      .evaluateAll((all) =>
+        all.filter((e) => e.firstElementChild).map((e) => [e.textContent, getComputedStyle(e.firstElementChild).color]),
+      );
+  const legend = page.getByRole("region", { name: "Last 7 days" }).locator(".legend");
+  const colors = await colorsOf(legend);
+  assert.deepEqual(
+    colors.map(([name]) => name),
+    ["Succeeded", "Provider failed", "Refused"],
+  );
+  const bar = await week
+    .locator("svg")
+    .last()
+    .locator("rect:not(.slot)")
+    .evaluateAll((all) => all.map((e) => [getComputedStyle(e).fill, Math.round(e.getBBox().height * 10)]));
+  assert.deepEqual(bar, [
+    [colors[0][1], 320],
+    [colors[2][1], 53],
+    [colors[1][1], 53],
+  ]);
+  const usage = await open(t, b, { at: `#/m/${me.machineId}/usage` });
+  await usage.getByRole("img", { name: /^Requests per day/ }).waitFor();
+  const ofUsage = new Map(await colorsOf(usage.locator(".chart .legend")));
+  assert.deepEqual(
+    colors.map(([name]) => ofUsage.get(name)),
+    colors.map(([, color]) => color),
+  );
   const next = page.getByRole("region", { name: "Next step" });
   const step = async () => [
     (await next.getByRole("paragraph").innerText()).replace(/^Next step\s*/, ""),

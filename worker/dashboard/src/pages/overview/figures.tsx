@@ -151,26 +151,35 @@ export function Figures({
 
 const height = 32; // of a chart, in px
 
-// Bars is a small chart, up to the largest value or the one that is given; the bad ones of a value
-// are its upper part. Screen readers have the figure beside it and the page Usage.
+// Bars is a small chart, up to the largest value or the one that is given; parts of a value
+// stand at its top. Screen readers have the figure beside it and the page Usage.
 export function Bars({
   values,
   most = Math.max(...values.map((v) => v.n ?? 0)),
 }: {
-  values: { n?: number; bad?: number; title: string }[];
+  values: { n?: number; parts?: { color: string; n: number }[]; title: string }[];
   most?: number;
 }) {
-  const heightOf = (n?: number, least = 1.5) => (n && most > 0 ? Math.max(least, (n / most) * height) : 0);
+  const heightOf = (n: number, least = 1.5) => Math.max(least, (n / most) * height);
   return (
     <svg class="bars" viewBox={`0 0 ${values.length} ${height}`} preserveAspectRatio="none" aria-hidden="true">
-      {values.map(({ n, bad, title }, i) => (
-        <g key={title}>
-          {title && <title>{title}</title>}
-          <rect class="slot" x={i} y={0} width={1} height={height} />
-          <rect x={i} y={height - heightOf(n)} width={0.8} height={heightOf(n)} />
-          {!!bad && <rect class="bad" x={i} y={height - heightOf(n)} width={0.8} height={heightOf(bad, 0.6)} />}
-        </g>
-      ))}
+      {values.map(({ n = 0, parts = [], title }, i) => {
+        let top = height - heightOf(n);
+        const part = (color: string, n: number, y: number, h: number) =>
+          n > 0 && <rect key={color} class={color} x={i} y={y} width={0.8} height={h} />;
+        return (
+          <g key={title}>
+            {title && <title>{title}</title>}
+            <rect class="slot" x={i} y={0} width={1} height={height} />
+            {part("", n, top, heightOf(n))}
+            {parts.toReversed().map(({ color, n }) => {
+              const y = top;
+              top += n && heightOf(n, 0.6);
+              return part(color, n, y, top - y);
+            })}
+          </g>
+        );
+      })}
     </svg>
   );
 }

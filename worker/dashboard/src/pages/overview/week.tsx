@@ -3,9 +3,12 @@ import { dollars, lowerBound, moneyLike, type Write } from "../../amounts";
 import { compact, day, weekday } from "../../format";
 import { Section } from "../../layout";
 import { to } from "../../route";
+import { outcomes } from "../usage/columns";
 import { Bars, type Counts, failed, type Series } from "./figures";
 
 const wholeFrom = 100; // dollars of a day, which are shown without cents
+
+const [succeeded, ...others] = outcomes;
 
 const rows: { name: string; metric: string; value: (c: Counts) => number | undefined }[] = [
   { name: "Requests", metric: "requests", value: (c) => c.requests ?? 0 },
@@ -14,10 +17,12 @@ const rows: { name: string; metric: string; value: (c: Counts) => number | undef
 ];
 
 // Week shows the last seven days: what was asked, what failed and what it cost. The bars are the
-// requests, with those that failed as their upper part, so that all have one scale.
-export function Week({ machine, series: { steps } }: { machine: Machine; series: Series }) {
+// requests by their outcome, in the colors of the page Usage, so that all have one scale.
+export function Week({ machine, series: { steps, total } }: { machine: Machine; series: Series }) {
   const most = Math.max(...steps.map(({ row }) => row.requests ?? 0));
   const money = moneyLike([1]); // with cents, as seven columns have room for;
+  const partsOf = (row: Counts) => others.map(({ name, color, value }) => ({ name, color, n: value(row) }));
+  const found = partsOf(total).filter(({ n }) => n > 0);
   const text = (metric: string, row: Counts, n?: number) => {
     if (n === undefined) return "–";
     if (metric !== "cost") return compact(n);
@@ -47,7 +52,7 @@ export function Week({ machine, series: { steps } }: { machine: Machine; series:
                 const n = value(row);
                 return (
                   <td key={at} class={metric === "success" ? (n ? "bad" : "muted") : ""}>
-                    {metric === "requests" && <Bars values={[{ n, bad: failed(row), title: "" }]} most={most} />}
+                    {metric === "requests" && <Bars values={[{ n, parts: partsOf(row), title: "" }]} most={most} />}
                     {text(metric, row, n)}
                   </td>
                 );
@@ -56,6 +61,16 @@ export function Week({ machine, series: { steps } }: { machine: Machine; series:
           ))}
         </tbody>
       </table>
+      {found.length > 0 && (
+        <ul class="legend">
+          {[succeeded, ...found].map(({ name, color }) => (
+            <li key={name}>
+              <span class={`swatch ${color}`} aria-hidden="true" />
+              {name}
+            </li>
+          ))}
+        </ul>
+      )}
     </Section>
   );
 }

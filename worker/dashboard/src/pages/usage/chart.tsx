@@ -21,8 +21,8 @@ const timeMarks: Record<Unit, { step: number; steps: number[]; text: (ms: number
 export interface Line {
   name: string;
   values: (number | null)[];
-  /** its color: that of its place, unless set */
-  color?: "bad" | "rest";
+  /** the class of its color: that of its place, unless set */
+  color?: string;
   /** drawn as a dashed line, also beside bars */
   dashed?: boolean;
 }

@@ -229,9 +229,16 @@ export function textOf(c: Column, r: UsageRow, write = c.text): string {
   return lowerBound(write, amount(c, r), c.text === money ? figure(r, "unpricedAttempts") : 0);
 }
 
-// partsOf returns the parts of a metric's bar.
+// partsOf returns the parts of a metric's bar, from its foot, with the classes of their colors.
 export const partsOf = (c: Column) =>
-  (c.parts ?? []).map(({ name, color, value }) => ({ name, color, value: (r: UsageRow) => value(figures(r)) }));
+  (c.parts ?? []).map(({ name, color, value }, i) => ({
+    name,
+    color: color ?? `s${i}`,
+    value: (r: object) => value(r as Figures),
+  }));
+
+// outcomes are the parts of the requests.
+export const outcomes = partsOf(columns[0]);
 
 // change returns how much a value differs from that of an earlier period: "+12.5%", or
 // "+2 points" of a share; "" if one of them is unknown.
