@@ -188,6 +188,23 @@ test("a request opens in a drawer with its attempts, and by its address", async 
   assert.equal(await p.getByRole("searchbox").inputValue(), "Groq");
 });
 
+test("the list says whether prompts and answers are stored", async (t) => {
+  const { machineId } = await b.operator.machine({ name: "Captured" });
+  const set = (path, body) => b.operator.call("PATCH", `/${machineId}/api${path}`, body);
+  const p = await openPage(t, b, machineId, "Requests");
+  const said = p.locator("header.page p");
+  await becomes(() => said.innerText(), "Prompts and answers are not stored. Turn on");
+  const [{ id }] = (await b.operator.call("GET", `/${machineId}/api/keys`)).data;
+  await b.operator.call("PUT", `/${machineId}/api/keys/${id}`, { capturePercent: 100 });
+  await p.reload();
+  await becomes(() => said.innerText(), "Prompts and answers are stored of some keys. Change");
+  await set("/settings", { capturePercent: 10 });
+  await p.reload();
+  await becomes(() => said.innerText(), "Prompts and answers of 10% of requests are stored. Change");
+  await said.getByRole("link").click();
+  await p.getByRole("heading", { name: "Stored prompts" }).waitFor();
+});
+
 test("a request that is not listed any more is reported as such", async (t) => {
   const { machineId } = await shared();
   const p = await openPage(t, b, machineId, "Requests", { failures: ["GET /* 404"] });

@@ -1,8 +1,10 @@
 import type { RequestRow } from "../api-types";
 import { now } from "../clock";
 import { useState } from "preact/hooks";
-import { number } from "../format";
-import { useAction, useIdle, useSettled } from "../hooks";
+import type { Machine } from "../api";
+import type { KeyRow, SettingValues } from "../api-types";
+import { number, percent } from "../format";
+import { useAction, useIdle, useLoad, useSettled } from "../hooks";
 import { Load, Page, Table } from "../layout";
 import { nameIn } from "../named";
 import { useNames } from "../lookup";
@@ -46,13 +48,7 @@ export default function Requests({ machine, args: [open] }: PageProps) {
       title="Requests"
       intro={
         <>
-          {list.data && kept(list.data)}{" "}
-          {machine.may("viewer") ? (
-            <a href={to(machine.id, "settings", "captures")}>Prompts and answers are stored</a>
-          ) : (
-            "Prompts and answers are stored"
-          )}{" "}
-          only if an owner turns that on.
+          {list.data && kept(list.data)} <Captured machine={machine} />
         </>
       }
       actions={
@@ -170,6 +166,34 @@ function kept({ kept, total, lostFailureAt }: RequestPage) {
         </>
       )}
       , the slowest, the most expensive, and a sample of the rest.
+    </>
+  );
+}
+
+// Captured says whether prompts and answers are stored, as the settings and the keys are.
+function Captured({ machine }: { machine: Machine }) {
+  const of = useLoad(async () => {
+    if (!machine.may("viewer")) return null;
+    const [{ capturePercent }, keys] = await Promise.all([
+      machine.get<SettingValues>("/settings"),
+      machine.list<KeyRow>("/keys"),
+    ]);
+    return { share: capturePercent / 100, keys: keys.some((k) => k.capturePercent) };
+  }, [machine]).data;
+  if (!of) return machine.may("viewer") ? null : <>Prompts and answers are stored only if an owner turns that on.</>;
+  const { share, keys } = of;
+  const link = machine.may("owner") && (
+    <a href={to(machine.id, "settings", "captures")}>{share || keys ? "Change" : "Turn on"}</a>
+  );
+  if (!share)
+    return (
+      <>
+        Prompts and answers are {keys ? "stored of some keys" : "not stored"}. {link}
+      </>
+    );
+  return (
+    <>
+      Prompts and answers {share < 1 && `of ${percent(share)} of requests `}are stored. {link}
     </>
   );
 }
