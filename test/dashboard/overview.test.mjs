@@ -68,11 +68,19 @@ test("a key that names no provider asks for it, and one that is refused is not k
   });
   const { page, call } = await overview(t);
   const key = page.getByLabel("Paste a provider’s key");
+  // beside is how far the middle of the link is from that of the field.
+  const beside = async () => {
+    const of = [key, page.getByRole("link", { name: "All providers, your own servers" })];
+    const [a, b] = await Promise.all(of.map((e) => e.boundingBox()));
+    return Math.abs(a.y + a.height / 2 - b.y - b.height / 2);
+  };
+  assert.ok((await beside()) < 2);
   await page.locator(":focus").and(key).waitFor();
   await page.evaluate(() => navigator.clipboard.writeText("gsk_refused0123456789"));
   await page.keyboard.press("ControlOrMeta+V");
   await page.getByText("Groq was not added. The provider refused the API key (status 401).").waitFor();
   assert.deepEqual((await call("GET", "/providers")).data, []);
+  assert.ok((await beside()) < 2, "the error is below both");
   await looks(page, "overview-key-refused");
   await page.evaluate(() => navigator.clipboard.writeText(" sk-0123456789abcdef0123 "));
   await page.keyboard.press("ControlOrMeta+V");
