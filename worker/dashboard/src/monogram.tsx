@@ -1,3 +1,5 @@
+import "./monogram.css";
+
 // Monogram shows the letters of something that has no picture.
 export function Monogram({ letters }: { letters?: string }) {
   return (

@@ -1,4 +1,5 @@
 // Saved views of a page: its filters, period and columns, which are in its address, under a name.
+import "./views.css";
 import { useState } from "preact/hooks";
 import { Icon } from "./icons";
 import type { PageProps } from "./page";

@@ -1,3 +1,4 @@
+import "./row.css";
 import type { Machine } from "../../api";
 import type { ConnectionRow, Quota, Timelines } from "../../api-types";
 import { keyText } from "../../connections";
