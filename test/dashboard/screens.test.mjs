@@ -174,6 +174,63 @@ for (const n of [0, 1, 30, 10_000])
     }
   });
 
+test("amounts of tiles and accounts are whole at every width", async (t) => {
+  const page = await open(t, b, { at: addressOf("overview") });
+  // cut returns the texts that are wider than their place.
+  const cut = (selectors) =>
+    page.evaluate(
+      (all) => [...document.querySelectorAll(all)].filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.innerText),
+      selectors,
+    );
+  let costUsd = 0;
+  await page.route(/\/api\/usage\?/, async (route) => {
+    const answer = await (await route.fetch()).json();
+    Object.assign(answer.total, { costUsd, estimatedAttempts: 2 });
+    await route.fulfill({ json: answer });
+  });
+  await page.route(/\/api\/providers$/, async (route) => {
+    const { data } = await (await route.fetch()).json();
+    const used = { spentTodayUsd: costUsd, spentMonthUsd: costUsd, lastHour: { attempts: 1234, failedAttempts: 5 } };
+    await route.fulfill({ json: { data: data.map((c) => ({ ...c, ...used, unpricedAttempts: 1 })) } });
+  });
+  const shown = { 0.1129: "≥ $0.1129", 1155.6: "≥ $1,155.60", 123456.78: "≥ $123,456.78" };
+  for (costUsd of [0.1129, 1155.6, 123_456.78])
+    for (const path of ["overview", "usage", "providers"]) {
+      await page.goto(`${b.url}/${addressOf(path)}`);
+      await page.reload();
+      await settled(page);
+      await page.locator("main").getByText(shown[costUsd]).first().waitFor();
+      for (const width of [360, 390, 600, 768, 1024, 1280, 1440]) {
+        await page.setViewportSize({ width, height: 800 });
+        assert.deepEqual(await cut(".stat dd, .conn .facts"), [], `${path} at ${width} px`);
+      }
+    }
+});
+
+test("the first column of a table that scrolls has the lines of its rows", async (t) => {
+  const page = await open(t, b, { at: addressOf("usage?by=model"), viewport: { width: 390, height: 844 } });
+  await settled(page);
+  const first = page.getByRole("region", { name: "Usage", exact: true }).locator("tbody tr").first();
+  const colors = await first.evaluate((tr) => [
+    getComputedStyle(tr.querySelector("th")).boxShadow.split(") ")[0] + ")",
+    getComputedStyle(tr.querySelector("td")).borderBottomColor,
+  ]);
+  assert.equal(colors[0], colors[1]);
+});
+
+test("the search of the requests has room for its hint on a phone", async (t) => {
+  const page = await open(t, b, { at: addressOf("requests"), phone: true });
+  await settled(page);
+  const room = await page.getByRole("searchbox", { name: "Search requests" }).evaluate((e) => {
+    const of = getComputedStyle(e),
+      text = document.createElement("canvas").getContext("2d");
+    text.font = getComputedStyle(e, "::placeholder").font;
+    const inner = e.clientWidth - Number.parseFloat(of.paddingLeft) - Number.parseFloat(of.paddingRight);
+    return inner - text.measureText(e.placeholder).width;
+  });
+  assert.ok(room >= 0, `${-room} px too few`);
+});
+
 test("axe finds nothing on any page, in both themes", async (t) => {
   const page = await open(t, b, { at: addressOf("overview") });
   await rows(page, 30);

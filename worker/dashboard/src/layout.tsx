@@ -154,3 +154,10 @@ export function Table({
     </>
   );
 }
+
+// Fit shows a figure of a tile in letters that let it fit.
+export const Fit = ({ children }: { children: string }) => (
+  <span class="fit" style={{ "--n": String(children.length) }}>
+    {children}
+  </span>
+);

@@ -5,7 +5,7 @@ import { money, moneyLike } from "../amounts";
 import { compact, count, inSeconds, latency, month, number, when } from "../format";
 import { Tabs } from "../forms";
 import { useLoad } from "../hooks";
-import { Load, Page, Section, Table } from "../layout";
+import { Fit, Load, Page, Section, Table } from "../layout";
 import { Lazy } from "../lazy";
 import { Middle } from "../middle";
 import { tooltipOf } from "../named";
@@ -449,6 +449,7 @@ function Figure({
   const timed = c.text === ms || c.text === latency ? c.text : undefined;
   const shorter = c.text === number ? compact : timed && ((n: number) => inSeconds(n, timed));
   const written = textOf(c, r, (short && shorter) || (spend && c.text === money ? spend : c.text));
+  const marked = estimated && !written.startsWith("≥") ? `≈ ${written}` : written;
   return (
     <a
       class="plain"
@@ -456,8 +457,7 @@ function Figure({
       title={estimated ? `${text}, partly estimated` : written === text ? undefined : text}
       aria-label={what && `${what}: ${written}${written === text ? "" : ` (${text})`}`}
     >
-      {estimated && !written.startsWith("≥") && "≈ "}
-      {written}
+      {short ? <Fit>{marked}</Fit> : marked}
     </a>
   );
 }

@@ -1,6 +1,7 @@
 import type { Machine } from "../../api";
 import { lowerBound, money, type Write } from "../../amounts";
 import { clock, compact, count, day, inSeconds, latency, number, percent } from "../../format";
+import { Fit } from "../../layout";
 import { to } from "../../route";
 import { successRate } from "../usage/columns";
 import { dayMs, hourMs, startOf } from "../usage/span";
@@ -131,7 +132,7 @@ export function Figures({
               <a href={usage(f.metric)}>{f.name}</a>
             </dt>
             <dd title={value === undefined ? "" : spent(f, total, f.text, value)}>
-              {value === undefined ? "–" : spent(f, total, f.short ?? f.text, value)}
+              <Fit>{value === undefined ? "–" : spent(f, total, f.short ?? f.text, value)}</Fit>
             </dd>
             <dd class="note">{note}</dd>
             <dd>
