@@ -146,6 +146,17 @@ test("an error of the gateway is shown in the form", async (t) => {
   await page.getByRole("dialog").getByRole("alert").getByText("Base URL is not a valid http or https URL.").waitFor();
 });
 
+test("a row without others has its buttons at its end", async (t) => {
+  const { page } = await machine(t, three().slice(0, 1));
+  const row = page.locator(".order > li");
+  const right = async (of) => {
+    const { x, width } = await of.boundingBox();
+    return x + width;
+  };
+  const end = (await right(row)) - (await right(row.getByRole("button", { name: /^Test / })));
+  assert.ok(end < 20, `${end} px are free`);
+});
+
 test("connections are reordered by dragging", async (t) => {
   const { page, list } = await machine(t, three());
   const items = page.getByRole("list", { name: "Accounts of OpenAI-compatible" }).getByRole("listitem");
@@ -991,6 +1002,7 @@ test("the hours and days of an account are bars, with a text for each", async (t
   const strip = page.getByRole("img", { name: new RegExp(`^Server, last 24 hours: ${share} \\(.+%\\), 1 hour d`) });
   await strip.waitFor();
   assert.equal(await page.locator(".strip").count(), 1, "an account without calls has no bars");
+  await page.getByText("Last 24 hours", { exact: true }).waitFor();
   assert.equal(await strip.locator("g").count(), 24);
   assert.equal(await strip.locator("rect.none").count(), 23, "an hour without calls has no state");
   const now = strip.locator("g").last().locator("title");

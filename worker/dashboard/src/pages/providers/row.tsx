@@ -75,7 +75,14 @@ export function Row({
           )}
           {selected && ` · ${count(selected.length, "model")} selected`}
         </p>
-        {health && line && <Strip all={health} line={line} label={label} />}
+        {health && line && (
+          <div class="row tight desk">
+            <Strip all={health} line={line} label={label} />
+            <small class="muted when" aria-hidden="true">
+              Last {count(health.steps, "hour")}
+            </small>
+          </div>
+        )}
         {window && (
           <p class="desk">
             <Gauge w={window} now={now} />
