@@ -13,12 +13,12 @@ export function Since({ c }: { c: ConnectionRow }) {
   return (
     <>
       {!ready && c.healthSince ? (
-        <span>
+        <span class="extra">
           Since <Time at={c.healthSince} />
         </span>
       ) : null}
       {c.lastSuccessAt ? (
-        <span>
+        <span class="extra">
           Last success <Time at={c.lastSuccessAt} />
         </span>
       ) : null}
@@ -41,7 +41,7 @@ export function Used({ c }: { c: ConnectionRow }) {
           {spent(c.spentTodayUsd, unpriced)} today, {spent(c.spentMonthUsd, unpriced)} this month
         </span>
       )}
-      {unpriced > 0 && <span>{count(unpriced, "attempt")} without a known price this month</span>}
+      {unpriced > 0 && <span class="extra">{count(unpriced, "attempt")} without a known price this month</span>}
     </>
   );
 }
