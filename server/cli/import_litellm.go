@@ -36,7 +36,9 @@ var litellmVerdicts = func() map[string][2]string {
 	all := map[string][2]string{}
 	for _, v := range []struct{ how, names, why string }{
 		{equal, "drop_params modify_params additional_drop_params", "fields that a provider does not take are dropped and named in x-weir-dropped"},
-		{equal, "num_retries max_retries retry_after retry_policy allowed_fails allowed_fails_policy cooldown_time disable_cooldowns enable_pre_call_checks max_fallbacks model_group_retry_policy enable_loadbalancing",
+		{none, "num_retries max_retries retry_after retry_policy model_group_retry_policy",
+			"an account is asked once, then the others and the further members of a combo; a single one is asked again after a broken connection or a 503: docs/fallback.md"},
+		{equal, "allowed_fails allowed_fails_policy cooldown_time disable_cooldowns enable_pre_call_checks max_fallbacks enable_loadbalancing",
 			"each account is tried once, and rests after a failure as its status says: docs/fallback.md"},
 		{equal, "set_verbose json_logs log_level debug detailed_debug suppress_debug_info", "weir logs lines of JSON: --log-level"},
 		{equal, "telemetry", "weir sends nothing home"},

@@ -94,7 +94,7 @@ func TestLiteLLMIsImported(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"none     model_list[10] unknown", "none     model_list[11] hidden", "none     litellm_params.temperature", "none     litellm_settings.cache", "none     litellm_settings.success_callback own.callback",
+		"none     model_list[10] unknown", "none     model_list[11] hidden", "none     litellm_params.temperature", "none     litellm_settings.cache", "none     router_settings.num_retries", "none     litellm_settings.success_callback own.callback",
 		"none     fallback to absent", "none     general_settings ", "equal    litellm_settings.drop_params", "equal    litellm_settings.success_callback langfuse",
 		"renamed  team/vectors", "clients write team-vectors", "to set   ANTHROPIC_APIKEY", "which stands in the imported file",
 	} {
