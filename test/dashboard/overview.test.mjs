@@ -275,7 +275,7 @@ test("an account whose key is refused gets another one, and is tested", async (t
   await dialog.getByLabel("API key").fill("good-key-0123456789");
   await dialog.getByRole("button", { name: "Save and test" }).click();
   await dialog.waitFor({ state: "detached" });
-  await page.getByText(`Dead ${canary} works.`).waitFor();
+  await page.getByText(`Dead ${canary} is connected.`).waitFor();
   await accounts.getByText(/^1 account answered last time\./).waitFor();
   assert.equal((await call("GET", "/providers")).data[0].health, "ready");
 });

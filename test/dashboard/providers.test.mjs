@@ -563,7 +563,7 @@ test("a connection is changed, and deleted, and its deletion is undone", async (
   await page.getByLabel("Prefix").fill("uno");
   await page.getByLabel("API key").fill("another-key-0123456789");
   await page.getByRole("button", { name: "Save", exact: true }).click();
-  await page.getByText("Account saved.").waitFor();
+  await page.getByText("Renamed is connected.").waitFor();
   await heading(page, "Renamed").waitFor();
   const [c] = await list();
   assert.deepEqual([c.name, c.providerSpecificData.prefix, c.last4], ["Renamed", "uno", "6789"]);
@@ -731,6 +731,20 @@ test("a compatible server that refuses the key fails the test", async (t) => {
   await looks(page, "gallery-refused");
   await page.getByRole("link", { name: "All providers" }).click();
   await page.getByText("Key refused", { exact: true }).waitFor();
+  // Another wrong key is tested too.
+  await page.getByRole("link", { name: "Replace key" }).click();
+  const key = page.getByLabel("API key");
+  await key.fill("wrong again");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page
+    .getByRole("alert")
+    .getByText("own was saved, but the test failed. The provider refused the API key (status 401).")
+    .waitFor();
+  assert.equal(await page.getByText("Account saved.").count(), 0);
+  await key.fill("right");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("own is connected.").waitFor();
+  await page.getByText("Ready", { exact: true }).waitFor();
 });
 
 test("model ids, names and error texts of a provider are never run", async (t) => {

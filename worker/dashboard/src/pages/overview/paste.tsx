@@ -1,11 +1,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Machine } from "../../api";
 import type { ConnectionRow, ProviderRow } from "../../api-types";
-import { popular, testText } from "../../connections";
+import { popular } from "../../connections";
 import type { Action } from "../../hooks";
 import { toast } from "../../toast";
 import { Button, ErrorBox, Field } from "../../ui";
-import { testConnection } from "../providers/test";
+import { isOk, isUntested, outcomeText, savedText, testConnection } from "../providers/test";
 
 // copied is what may stand before a key, which the gateway leaves out too.
 const copied = /^["'`\s]*(export\s+)?(\w*_\w*\s*=)?["'`\s]*(authorization:\s*)?(bearer\s+)?["'`]*/i;
@@ -50,12 +50,12 @@ export function PasteKey({
     adding.run(async () => {
       const { id } = await machine.post<ConnectionRow>("/providers", { provider: p.id, apiKey });
       const test = await testConnection(machine, id);
-      const ok = typeof test === "object" && (test.ok || test.error === "unsupported");
+      const ok = isOk(test) || isUntested(test);
       if (!ok) await machine.del(`/providers/${id}`);
-      await onChange(ok ? test.model : undefined);
+      await onChange(typeof test === "object" && test.ok ? test.model : undefined);
       setKey(""); // for another one
-      if (!ok) throw new Error(`${p.name} was not added. ${typeof test === "string" ? test : testText(test)}`);
-      toast(`${p.name} is connected.`);
+      if (!ok) throw new Error(`${p.name} was not added. ${outcomeText(test)}`);
+      toast(`${savedText(p.name, test)}.`);
     });
   return (
     <form

@@ -6,7 +6,7 @@ import { Finish } from "../../finish";
 import { useAction } from "../../hooks";
 import { Credential, secretBody, type Typed } from "../providers/inputs";
 import { SignInFlow } from "../providers/oauth";
-import { type Outcome, TestText, testConnection } from "../providers/test";
+import { testSaved } from "../providers/test";
 import type { Need } from "./accounts";
 
 // Repair is the dialog that solves what an account needs: a sign-in or a key.
@@ -44,7 +44,7 @@ export default function Repair({
       c={c}
       name={name}
       auth={provider?.auth ?? "bearer"}
-      onDone={() => onDone(`${name} works.`)}
+      onDone={onDone}
       onClose={onClose}
     />
   );
@@ -63,21 +63,17 @@ function ReplaceKey({
   c: ConnectionRow;
   name: string;
   auth: string;
-  onDone: () => void;
+  onDone: (message: string) => void;
   onClose: () => void;
 }) {
   const [typed, setTyped] = useState<Typed>({});
-  const [outcome, setOutcome] = useState<Outcome | null>(null);
   const save = useAction();
   const secrets = secretBody(auth, typed);
   const submit = (e: Event) => {
     e.preventDefault();
     void save.run(async () => {
-      setOutcome(null);
       await machine.put(`/providers/${c.id}`, secrets);
-      const result = await testConnection(machine, c.id);
-      if (typeof result === "object" && result.ok) return onDone();
-      setOutcome(result);
+      onDone(await testSaved(machine, c.id, name));
     });
   };
   return (
@@ -90,7 +86,6 @@ function ReplaceKey({
           required
           onType={(field, value) => setTyped((all) => ({ ...all, [field]: value }))}
         />
-        <TestText outcome={outcome} />
         <Finish
           of={save}
           action="Save and test"

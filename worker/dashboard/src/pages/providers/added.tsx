@@ -1,13 +1,12 @@
 import { useEffect, useState } from "preact/hooks";
 import { errorText, type Machine } from "../../api";
-import { testText } from "../../connections";
 import { Dialog } from "../../dialog";
 import { count } from "../../format";
 import { useAction } from "../../hooks";
 import { to } from "../../route";
 import { toast } from "../../toast";
 import { Badge, Button, ErrorBox } from "../../ui";
-import { type Outcome, testConnection } from "./test";
+import { isOk, isUntested, type Outcome, outcomeText, savedText, testConnection } from "./test";
 
 interface Check {
   test: Outcome;
@@ -44,21 +43,10 @@ export function Added({
   useEffect(() => {
     void run();
   }, []);
-  const ok = typeof check?.test === "object" && check.test.ok;
-  const untested = typeof check?.test === "object" && check.test.error === "unsupported";
+  const ok = !!check && isOk(check.test),
+    untested = !!check && isUntested(check.test);
   return (
-    <Dialog
-      title={
-        !check
-          ? `Testing ${title}`
-          : ok
-            ? `${title} is connected`
-            : untested
-              ? `${title} was saved`
-              : `${title} was saved, but the test failed`
-      }
-      onClose={onClose}
-    >
+    <Dialog title={check ? savedText(title, check.test) : `Testing ${title}`} onClose={onClose}>
       <div class="stack" role="status">
         {!check ? (
           <p class="row tight muted">
@@ -71,7 +59,7 @@ export function Added({
               <Badge kind={ok ? "good" : untested ? "" : "bad"}>
                 {ok ? "Works" : untested ? "Not tested" : "Test failed"}
               </Badge>
-              <span>{typeof check.test === "string" ? check.test : testText(check.test)}</span>
+              <span>{outcomeText(check.test)}</span>
             </p>
             <p class="muted">{check.models}</p>
           </>

@@ -37,7 +37,14 @@ export function Connection({ machine, args: [id] }: PageProps) {
           <>
             <Status machine={machine} c={c} known={known} onChange={row.reload} />
             <Health machine={machine} filter={`connection=${encodeURIComponent(c.id)}`} what={c.name || provider} />
-            <Details machine={machine} c={c} known={known} onChange={row.set} onReload={row.reload} />
+            <Details
+              machine={machine}
+              c={c}
+              known={known}
+              title={c.name || provider}
+              onChange={row.set}
+              onReload={row.reload}
+            />
             <ModelPicker machine={machine} c={c} onChange={row.set} onReload={row.reload} />
           </>
         )}

@@ -12,18 +12,22 @@ import { Failed, Section } from "../../layout";
 import { Button, Field } from "../../ui";
 import { BaseUrlInput, Credential, ProxyInput, secretBody, type Typed, WeightInput } from "./inputs";
 import { Dependents } from "./dependents";
+import { testSaved } from "./test";
 
 // Details is the form of a connection's settings.
 export function Details({
   machine,
   c,
   known,
+  title,
   onChange,
   onReload,
 }: {
   machine: Machine;
   c: ConnectionRow;
   known?: ProviderRow;
+  /** of the account */
+  title: string;
   onChange: (c: ConnectionRow) => void;
   onReload: () => Promise<void>;
 }) {
@@ -54,13 +58,14 @@ export function Details({
   const hasBase = compatible || known?.baseUrlAllowed || !!data.baseUrl;
   const submit = (e: Event) => {
     e.preventDefault();
+    const secrets = secretBody(auth, typed);
     void save.run(async () => {
       const next = await machine.put<ConnectionRow>(
         `/providers/${c.id}`,
         {
           name: name.trim(),
           weight: Number(weight) || null,
-          ...secretBody(auth, typed),
+          ...secrets,
           providerSpecificData: {
             prefix: prefix.trim() || null,
             ...(hasBase ? { baseUrl: address(base) || null } : {}),
@@ -71,10 +76,13 @@ export function Details({
         },
         c.generation,
       );
-      toast("Account saved.");
       draft.clear();
       setTyped({});
       onChange(next);
+      if (Object.keys(secrets).length === 0 && next.providerSpecificData.baseUrl === data.baseUrl)
+        return toast("Account saved.");
+      // With other credentials or at another address it may not work any more.
+      toast(await testSaved(machine, c.id, next.name || title).finally(onReload));
     });
   };
   const doRemove = () =>

@@ -11,6 +11,28 @@ export type Outcome = TestResult | string;
 export const testConnection = (machine: Machine, id: string): Promise<Outcome> =>
   machine.post<TestResult>(`/providers/${id}/test`, {}).catch(errorText);
 
+// isOk reports whether a test succeeded; isUntested, whether the provider cannot be tested.
+export const isOk = (outcome: Outcome) => typeof outcome === "object" && outcome.ok;
+export const isUntested = (outcome: Outcome) => typeof outcome === "object" && outcome.error === "unsupported";
+
+export const outcomeText = (outcome: Outcome) => (typeof outcome === "string" ? outcome : testText(outcome));
+
+// savedText says what has become of an account that was saved and tested.
+export const savedText = (name: string, outcome: Outcome) =>
+  isOk(outcome)
+    ? `${name} is connected`
+    : isUntested(outcome)
+      ? `${name} was saved`
+      : `${name} was saved, but the test failed`;
+
+// testSaved tests an account that was saved. It returns what to announce, and throws what has failed.
+export async function testSaved(machine: Machine, id: string, name: string): Promise<string> {
+  const outcome = await testConnection(machine, id),
+    text = `${savedText(name, outcome)}.`;
+  if (isOk(outcome) || isUntested(outcome)) return text;
+  throw new Error(`${text} ${outcomeText(outcome)}`);
+}
+
 // useTest tests a connection when run is called, and reloads it with onChange.
 export function useTest(machine: Machine, id: string, onChange: () => Promise<void>) {
   const [outcome, setOutcome] = useState<Outcome | null>(null);
@@ -29,10 +51,9 @@ export function useTest(machine: Machine, id: string, onChange: () => Promise<vo
 
 // TestText announces the outcome of a test.
 export function TestText({ outcome }: { outcome: Outcome | null }) {
-  const ok = typeof outcome === "object" && outcome?.ok;
   return (
-    <p class={ok ? "small good" : "small bad"} role="status">
-      {outcome && (typeof outcome === "string" ? outcome : testText(outcome))}
+    <p class={outcome && isOk(outcome) ? "small good" : "small bad"} role="status">
+      {outcome && outcomeText(outcome)}
     </p>
   );
 }
