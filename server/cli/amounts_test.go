@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
 )
@@ -45,7 +46,7 @@ func TestAmountsSayWhatIsUnknown(t *testing.T) {
 		{timelineColumns, `{"total":{"latencyP50Ms":16,"latencyP95Ms":19}}`, "P50", "≤ 0.02s"},
 		{timelineColumns, `{"total":{"latencyP50Ms":16,"latencyP95Ms":19}}`, "P95", "0.02s"},
 	} {
-		row := new(app).rows(tt.columns, []gjson.Result{gjson.Parse(tt.row)}).rows[0]
+		row := (&app{Host: Host{Now: time.Now}}).rows(tt.columns, []gjson.Result{gjson.Parse(tt.row)}).rows[0]
 		for i, c := range tt.columns {
 			if c.title == tt.cell && strings.TrimSpace(row[i].text) != tt.out {
 				t.Errorf("%s: %s %q, want %q", tt.row, tt.cell, row[i].text, tt.out)

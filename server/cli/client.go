@@ -56,7 +56,7 @@ func (e *apiError) Error() string {
 	if text == "" {
 		return fmt.Sprintf("the gateway answered with status %d, and not as weir does; check the URL", e.status)
 	}
-	text = route.ReplaceAllStringFunc(text, commandOf)
+	text = pages.Replace(route.ReplaceAllStringFunc(text, commandOf))
 	if shown := e.op.paramOf(e.param()); shown != "" {
 		if rest, ok := strings.CutPrefix(text, e.param()+" "); ok {
 			text = shown + " " + rest
@@ -99,6 +99,14 @@ func (o *op) paramOf(field string) string {
 	}
 	return ""
 }
+
+// pages puts commands in place of the pages of the dashboard that a message names.
+var pages = strings.NewReplacer("Replace them under Providers", "weir accounts rotate replaces them",
+	"Add one under Providers", "weir accounts add PROVIDER adds one",
+	"connected: connect one", "connected: weir accounts add PROVIDER connects one", "under Providers", "with weir accounts",
+	"on the page Providers", "with weir accounts", "on the page Models", "with weir models enable",
+	"on the page Combos", "with weir combos set", "on the page Settings", "with weir settings set",
+	"on the page Keys of the dashboard", "with weir keys", "on the page Keys", "with weir keys")
 
 // route is a route in a message of the API.
 var route = regexp.MustCompile(`\b(GET|POST|PUT|PATCH|DELETE) /(api|v1)/[\w/{}-]+`)

@@ -368,9 +368,9 @@ var requestFields = []field{
 
 var (
 	machineColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "machineId"},
-		{title: "CREATED", path: "createdAt", show: when}}
-	deletedColumns = append(machineColumns[:2:2], column{title: "DELETED", path: "deletedAt", show: when},
-		column{title: "RESTORE UNTIL", path: "restoreUntil", show: when})
+		{title: "CREATED", path: "createdAt", show: when, whole: true}}
+	deletedColumns = append(machineColumns[:2:2], column{title: "DELETED", path: "deletedAt", show: when, whole: true},
+		column{title: "RESTORE UNTIL", path: "restoreUntil", show: when, whole: true})
 	accountColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id", extra: true, whole: true},
 		{title: "PROVIDER", path: "provider", show: provided},
 		{title: "HEALTH", path: "health", show: health}, {title: "STATUS", path: "status", show: state}, {title: "ENDS WITH", path: "last4", extra: true},
@@ -378,50 +378,51 @@ var (
 		{title: "LAST ERROR", path: "lastError"}}
 	quotaColumns = []column{{title: "NAME", path: "name"}, {title: "PROVIDER", path: "provider", show: provided},
 		{title: "LEFT", path: "windows", show: left}}
-	providerColumns = []column{{title: "PROVIDER", path: "id"}, {title: "NAME", path: "name"}, {title: "CREDENTIAL", path: "auth"},
-		{title: "VARIABLES", path: "vars"}, {title: "KINDS", path: "kinds"}, {title: "KEYS ARE CREATED AT", path: "keyUrl"}}
-	timelineColumns = []column{{title: "ACCOUNT", path: "connectionId", show: named}, {title: "PROVIDER", show: providerOf},
+	providerColumns = []column{{title: "PROVIDER", path: "id", whole: true}, {title: "NAME", path: "name"}, {title: "CREDENTIAL", path: "auth", show: credential},
+		{title: "VARIABLES", path: "vars"}, {title: "KINDS", path: "kinds"},
+		{title: "KEYS ARE CREATED AT", path: "keyUrl", extra: true, whole: true}}
+	timelineColumns = []column{{title: "ACCOUNT", path: "connectionId", show: named}, {title: "PROVIDER", show: providerOf, extra: true},
 		{title: "MODEL", path: "model"}, {title: "STATE", path: "total.state", show: health}, {title: "ATTEMPTS", path: "total.attempts", right: true},
 		{title: "FAILED", path: "total.failed", right: true}, {title: "P50", path: "total.latencyP50Ms", show: percentile, right: true},
 		{title: "P95", path: "total.latencyP95Ms", show: percentile, right: true}, {title: "CAUSES", path: "total.failedBy", show: counts}}
 	outageColumns = []column{{title: "PROVIDER", path: "name"}, {title: "STATE", path: "indicator"}, {title: "DESCRIPTION", path: "description"},
 		{title: "INCIDENTS", path: "incidents"}, {title: "PAGE", path: "page"}}
 	destinationColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "KIND", path: "kind"},
-		{title: "STATUS", path: "status", show: state}, {title: "HOST", path: "host"}, {title: "LAST SUCCESS", path: "lastSuccessAt", show: when},
+		{title: "STATUS", path: "status", show: state}, {title: "HOST", path: "host"}, {title: "LAST SUCCESS", path: "lastSuccessAt", show: when, whole: true},
 		{title: "DROPPED", path: "dropped", right: true}, {title: "LAST ERROR", path: "lastError"}}
 	kindColumns     = []column{{title: "KIND", path: "name"}, {title: "TAKES", path: "takes"}, {title: "SETTINGS", path: "fields.#.name"}}
-	deliveryColumns = []column{{title: "TIME", path: "at", show: when}, {title: "TYPE", path: "type"}, {title: "STATE", path: "state"},
+	deliveryColumns = []column{{title: "TIME", path: "at", show: when, whole: true}, {title: "TYPE", path: "type"}, {title: "STATE", path: "state"},
 		{title: "TRIES", path: "tries", right: true}, {title: "TITLE", path: "title"}, {title: "ERROR", path: "error"}}
 	modelColumns = []column{{title: "MODEL", path: "id"}, {title: "KIND", path: "kind"}, {title: "CONTEXT", path: "context_length", right: true},
 		{title: "MAX OUTPUT", path: "max_completion_tokens", right: true}, {title: "DEPRECATED", path: "deprecated.date"}}
 	unavailableColumns = []column{{title: "ACCOUNT", path: "name"}, {title: "PROVIDER", path: "provider", show: provided}, {title: "MODEL", path: "model"},
-		{title: "REASON", path: "reason"}, {title: "UNTIL", path: "until", show: when}, {title: "LAST ERROR", path: "lastError"}}
+		{title: "REASON", path: "reason"}, {title: "UNTIL", path: "until", show: when, whole: true}, {title: "LAST ERROR", path: "lastError"}}
 	customColumns = []column{{title: "PREFIX", path: "providerAlias"}, {title: "MODEL", path: "id"}, {title: "KIND", path: "type"},
 		{title: "NAME", path: "name"}, {title: "CONTEXT", path: "contextLength", right: true}}
 	personColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "E-MAIL", path: "email"},
-		{title: "ROLE", path: "role"}, {title: "LAST SEEN", path: "lastSeen", show: when}, {title: "SESSIONS", path: "sessions", right: true},
+		{title: "ROLE", path: "role"}, {title: "LAST SEEN", path: "lastSeen", show: when, whole: true}, {title: "SESSIONS", path: "sessions", right: true},
 		{title: "BUDGET", path: "template.budgetUsd", show: usd, right: true}}
 	invitationColumns = []column{{title: "ID", path: "id"}, {title: "FOR", path: "note"}, {title: "ROLE", path: "role"},
-		{title: "EXPIRES", path: "expiresAt", show: when}}
+		{title: "EXPIRES", path: "expiresAt", show: when, whole: true}}
 	keyColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "ENDS WITH", path: "last4", extra: true},
-		{title: "SCOPES", path: "scopes", extra: true}, {title: "STATE", show: keyState}, {title: "LAST USE", path: "lastUsedAt", show: when},
-		{title: "MONTH", show: spentMonth, right: true}, {title: "EXPIRES", path: "expiresAt", show: when},
+		{title: "SCOPES", path: "scopes", extra: true}, {title: "STATE", show: keyState}, {title: "LAST USE", path: "lastUsedAt", show: when, whole: true},
+		{title: "MONTH", show: spentMonth, right: true}, {title: "EXPIRES", path: "expiresAt", show: when, whole: true},
 		{title: "MODELS", path: "models"}}
 	networkColumns = []column{{title: "NETWORK", path: "network"}, {title: "COUNTRY", path: "country"},
-		{title: "FIRST", path: "firstAt", show: when}, {title: "LAST", path: "lastAt", show: when},
+		{title: "FIRST", path: "firstAt", show: when, whole: true}, {title: "LAST", path: "lastAt", show: when, whole: true},
 		{title: "REQUESTS", path: "requests", right: true}, {title: "TOOLS", path: "tools"}}
 	budgetColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "SPENT", show: spent, right: true},
 		{title: "LIMIT", show: limit, right: true}, {title: "UNIT", path: "unit"}, {title: "WINDOW", path: "window"},
-		{title: "RESETS", path: "resetsAt", show: when}, {title: "KEY", path: "keyId", show: named}, {title: "MODELS", path: "models"}}
+		{title: "RESETS", path: "resetsAt", show: when, whole: true}, {title: "KEY", path: "keyId", show: named}, {title: "MODELS", path: "models"}}
 	comboColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "STRATEGY", path: "strategy"},
 		{title: "KIND", path: "kind"}, {title: "MODELS", path: "models"}}
-	captureColumns = []column{{title: "REQUEST", path: "id"}, {title: "TIME", path: "at", show: when}, {title: "KEY", path: "keyId", show: named},
-		{title: "BYTES", path: "bytes", right: true}, {title: "UNTIL", path: "expiresAt", show: when}}
+	captureColumns = []column{{title: "REQUEST", path: "id"}, {title: "TIME", path: "at", show: when, whole: true}, {title: "KEY", path: "keyId", show: named},
+		{title: "BYTES", path: "bytes", right: true}, {title: "UNTIL", path: "expiresAt", show: when, whole: true}}
 	idpColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "KIND", path: "kind"},
 		{title: "ISSUER", path: "issuer"}, {title: "CLIENT", path: "clientId"}, {title: "RULES", path: "rules.#", right: true}}
-	signInColumns = []column{{title: "TIME", path: "at", show: when}, {title: "BY", path: "actor", show: personOf},
+	signInColumns = []column{{title: "TIME", path: "at", show: when, whole: true}, {title: "BY", path: "actor", show: personOf},
 		{title: "ACTION", path: "action", show: acted}, {title: "OF", path: "target", show: named}, {title: "REASON", path: "fields"}}
-	auditColumns = []column{{title: "TIME", path: "at", show: when}, {title: "BY", path: "actor", show: personOf},
+	auditColumns = []column{{title: "TIME", path: "at", show: when, whole: true}, {title: "BY", path: "actor", show: personOf},
 		{title: "ACTION", path: "action", show: acted}, {title: "OF", path: "target", show: named}, {title: "FIELDS", path: "fields", show: changed}}
 	planColumns = []column{{title: "TRY", path: "try", right: true}, {title: "ACCOUNT", path: "connectionName"},
 		{title: "PROVIDER", path: "provider", show: provided},
@@ -435,7 +436,7 @@ var (
 	// At 80 columns how a request ended and what it took stay; an id that is cut names nothing.
 	requestColumns = []column{{title: "TIME", path: "at", show: clock, min: 8},
 		{title: "KEY", path: "keyId", show: named, min: 10}, {title: "MODEL", show: servedModel, min: 24},
-		{title: "OUTCOME", path: "outcome", show: state, min: 10, extra: true},
+		{title: "OUTCOME", path: "outcome", show: outcome, min: 10, extra: true},
 		{title: "DURATION", path: "latencyMs", show: seconds, right: true, min: 8, extra: true},
 		{title: "COST", show: requestCost, right: true, min: 8, extra: true},
 		{title: "STATUS", path: "status", right: true, min: 6, extra: true},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +27,17 @@ func TestHealthIsInWords(t *testing.T) {
 	rows := gjson.Parse(`[{"name":"Main","provider":"openai","health":"key_refused"}]`).Array()
 	if text := string(a.render(a.rows(accountColumns, rows), false)); !strings.Contains(text, "key refused") {
 		t.Error(text)
+	}
+}
+
+// A list of requests has the date of those of other days.
+func TestRequestsOfOtherDaysHaveTheirDate(t *testing.T) {
+	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.Local)
+	a := &app{Host: Host{Now: func() time.Time { return now }}}
+	for at, want := range map[time.Time]string{now.Add(-time.Hour): "11:00:00", now.AddDate(0, 0, -2): "11-27 12:00"} {
+		if got := clock(a, gjson.Parse(strconv.FormatInt(at.UnixMilli(), 10))).text; got != want {
+			t.Errorf("%v: %q, want %q", at, got, want)
+		}
 	}
 }
 

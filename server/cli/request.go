@@ -361,7 +361,7 @@ func (a *app) printRequest(raw string) error {
 		if r.Error != "" {
 			message += " (" + r.Error + ")"
 		}
-		paragraph(route.ReplaceAllStringFunc(message, commandOf))
+		paragraph(pages.Replace(route.ReplaceAllStringFunc(message, commandOf)))
 	}
 	b.WriteByte('\n')
 	b.Write(a.render(r.facts(), false))

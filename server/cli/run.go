@@ -261,6 +261,11 @@ func (a *app) addAccount(ctx context.Context, in *input) error {
 		case auth == "google":
 			return Usagef("accounts add: name the file of the service account by --service-account file:PATH")
 		default:
+			if at := clean(str(p, "keyUrl")); at != "" {
+				if _, ok := a.terminal(a.Stdin); ok {
+					fmt.Fprintln(a.Stderr, "Keys are created at "+at)
+				}
+			}
 			if in.body["apiKey"], err = a.secret("API key of " + clean(str(p, "name"))); err != nil {
 				return err
 			}
@@ -698,11 +703,9 @@ func (a *app) chat(ctx context.Context, in *input) (err error) {
 	if len(in.args) == 2 {
 		prompt = in.args[1]
 	} else {
-		raw, err := io.ReadAll(a.Stdin)
-		if err != nil {
+		if prompt, err = a.readPrompt(ctx); err != nil {
 			return err
 		}
-		prompt = string(raw)
 	}
 	c := *in.client
 	send := func(key string) (*http.Response, error) {
@@ -734,6 +737,23 @@ func (a *app) chat(ctx context.Context, in *input) (err error) {
 		return err
 	}
 	return a.printStream(ctx, res)
+}
+
+// readPrompt reads the standard input, until Ctrl-C.
+func (a *app) readPrompt(ctx context.Context) (string, error) {
+	if _, ok := a.terminal(a.Stdin); ok {
+		fmt.Fprintln(a.Stderr, "Type the prompt, then Ctrl-D at the start of a line:")
+	}
+	var raw []byte
+	var err error
+	done := make(chan struct{})
+	go func() { raw, err = io.ReadAll(a.Stdin); close(done) }() // it goes on after Ctrl-C, which ends the program
+	select {
+	case <-done:
+		return string(raw), err
+	case <-ctx.Done():
+		return "", errors.New("interrupted")
+	}
 }
 
 // callLife is how long a key of weir call is valid.

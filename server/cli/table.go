@@ -461,9 +461,38 @@ func when(_ *app, v gjson.Result) cell {
 	return cell{text: time.UnixMilli(v.Int()).Format("2006-01-02 15:04")}
 }
 
-// clock shows the time of day.
-func clock(_ *app, v gjson.Result) cell {
-	return cell{text: time.UnixMilli(v.Int()).Format("15:04:05")}
+// clock shows the time of day, and the date where it is not that of today.
+func clock(a *app, v gjson.Result) cell {
+	at := time.UnixMilli(v.Int())
+	text := at.Format("15:04:05")
+	if now := a.Now(); at.Format(time.DateOnly) != now.Format(time.DateOnly) {
+		text = at.Format("01-02 15:04")
+	}
+	return cell{text: text}
+}
+
+// outcome shows what became of a request, in a word or two.
+func outcome(a *app, v gjson.Result) cell {
+	c := state(a, v)
+	if c.text == "provider_failed" {
+		c.text = "failed"
+	}
+	c.text = strings.ReplaceAll(c.text, "_", " ")
+	return c
+}
+
+// credential shows how a provider is signed in to.
+func credential(_ *app, v gjson.Result) cell {
+	switch auth := v.String(); auth {
+	case "bearer", "key":
+		return cell{text: "API key"}
+	case "aws":
+		return cell{text: "AWS keys"}
+	case "google":
+		return cell{text: "Google"}
+	default:
+		return plain(auth)
+	}
 }
 
 // seconds shows milliseconds.
@@ -598,11 +627,11 @@ func left(_ *app, v gjson.Result) cell {
 	return plain(strings.Join(all, ", "))
 }
 
-// counts shows an object of numbers as key_refused 1, timeout 2.
+// counts shows an object of numbers as key refused 1, timeout 2.
 func counts(_ *app, v gjson.Result) cell {
 	var all []string
 	v.ForEach(func(name, n gjson.Result) bool {
-		all = append(all, name.String()+" "+n.String())
+		all = append(all, strings.ReplaceAll(name.String(), "_", " ")+" "+n.String())
 		return true
 	})
 	return plain(strings.Join(all, ", "))

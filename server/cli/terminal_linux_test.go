@@ -262,7 +262,17 @@ func TestTextsInATerminal(t *testing.T) {
 			}
 		}
 	}
-	x := w.inTerminal(80, []string{"DATA_DIR=" + w.home + "/none"})
+	w.ok("keys", "add", "laptop", "--expires", "30d")
+	x := w.inTerminal(80, []string{"NO_COLOR=1"}, "keys")
+	x.end()
+	if !regexp.MustCompile(`laptop .* ok .* \d{4}-\d\d-\d\d \d\d:\d\d\r\n`).MatchString(x.screen.String()) {
+		t.Errorf("a time is cut: %q", x.screen.String())
+	}
+	x = w.inTerminal(80, []string{"NO_COLOR=1"}, "call", "local/echo")
+	x.until("Type the prompt, then Ctrl-D at the start of a line:\r\n")
+	x.enter("\x03")
+	x.end()
+	x = w.inTerminal(80, []string{"DATA_DIR=" + w.home + "/none"})
 	x.until("\r\n\r\nStart the server now? [Y/n] ")
 	x.enter("n\n")
 	if code := x.end(); code != 0 {
