@@ -96,7 +96,10 @@ func Commands(h Host) (all []*cobra.Command) {
 			if g.short == "" {
 				break // a command alone
 			}
-			c.Use, c.Short, c.Long = g.name, g.short, ""
+			c.Use, c.Short, c.Long, c.Example = g.name, g.short, "", ""
+			if line := examples[g.name]; line != "" {
+				c.Example = "weir " + line
+			}
 			if g.what != "" {
 				c.Aliases = []string{g.what}
 			}
@@ -120,6 +123,9 @@ func (a *app) command(i int, g group, o op) *cobra.Command {
 	c := &cobra.Command{Use: o.use, Short: o.short, Long: o.long, Args: cobra.ArbitraryArgs,
 		Aliases:     aliases[words[0]],
 		Annotations: map[string]string{"order": fmt.Sprintf("%02d", i)}}
+	if line := examples[full]; line != "" {
+		c.Example = "weir " + line
+	}
 	c.Flags().SortFlags = false
 	for _, f := range o.fields {
 		f.add(c, full)

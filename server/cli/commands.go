@@ -378,7 +378,8 @@ var (
 		{title: "LAST ERROR", path: "lastError"}}
 	quotaColumns = []column{{title: "NAME", path: "name"}, {title: "PROVIDER", path: "provider", show: provided},
 		{title: "LEFT", path: "windows", show: left}}
-	providerColumns = []column{{title: "PROVIDER", path: "id", whole: true}, {title: "NAME", path: "name"}, {title: "CREDENTIAL", path: "auth", show: credential},
+	providerColumns = []column{{title: "PROVIDER", path: "id", whole: true}, {title: "NAME", path: "name"},
+		{title: "CREDENTIAL", path: "auth", show: credential},
 		{title: "VARIABLES", path: "vars"}, {title: "KINDS", path: "kinds"},
 		{title: "KEYS ARE CREATED AT", path: "keyUrl", extra: true, whole: true}}
 	timelineColumns = []column{{title: "ACCOUNT", path: "connectionId", show: named}, {title: "PROVIDER", show: providerOf, extra: true},
@@ -391,7 +392,8 @@ var (
 		{title: "STATUS", path: "status", show: state}, {title: "HOST", path: "host"}, {title: "LAST SUCCESS", path: "lastSuccessAt", show: when, whole: true},
 		{title: "DROPPED", path: "dropped", right: true}, {title: "LAST ERROR", path: "lastError"}}
 	kindColumns     = []column{{title: "KIND", path: "name"}, {title: "TAKES", path: "takes"}, {title: "SETTINGS", path: "fields.#.name"}}
-	deliveryColumns = []column{{title: "TIME", path: "at", show: when, whole: true}, {title: "TYPE", path: "type"}, {title: "STATE", path: "state"},
+	deliveryColumns = []column{{title: "TIME", path: "at", show: when, whole: true},
+		{title: "TYPE", path: "type"}, {title: "STATE", path: "state"},
 		{title: "TRIES", path: "tries", right: true}, {title: "TITLE", path: "title"}, {title: "ERROR", path: "error"}}
 	modelColumns = []column{{title: "MODEL", path: "id"}, {title: "KIND", path: "kind"}, {title: "CONTEXT", path: "context_length", right: true},
 		{title: "MAX OUTPUT", path: "max_completion_tokens", right: true}, {title: "DEPRECATED", path: "deprecated.date"}}
@@ -416,7 +418,8 @@ var (
 		{title: "RESETS", path: "resetsAt", show: when, whole: true}, {title: "KEY", path: "keyId", show: named}, {title: "MODELS", path: "models"}}
 	comboColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "STRATEGY", path: "strategy"},
 		{title: "KIND", path: "kind"}, {title: "MODELS", path: "models"}}
-	captureColumns = []column{{title: "REQUEST", path: "id"}, {title: "TIME", path: "at", show: when, whole: true}, {title: "KEY", path: "keyId", show: named},
+	captureColumns = []column{{title: "REQUEST", path: "id"},
+		{title: "TIME", path: "at", show: when, whole: true}, {title: "KEY", path: "keyId", show: named},
 		{title: "BYTES", path: "bytes", right: true}, {title: "UNTIL", path: "expiresAt", show: when, whole: true}}
 	idpColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "KIND", path: "kind"},
 		{title: "ISSUER", path: "issuer"}, {title: "CLIENT", path: "clientId"}, {title: "RULES", path: "rules.#", right: true}}

@@ -176,6 +176,7 @@ func oneLine(err error) string { return strings.Join(strings.Fields(err.Error())
 // command is a command that runs or keeps a server.
 type command struct {
 	name, args, summary, text string
+	example                   string   // a command line
 	settings                  []string // names of the flags of settings that it takes
 	run                       func(*run, *flags) error
 	flags                     func(*flags) // further flags; may be nil
@@ -189,7 +190,7 @@ var serveSettings = []string{"listen", "data", "public-url", "tls-cert", "tls-ke
 func commands() []command {
 	return []command{
 		{
-			name: "serve", summary: "run the server",
+			name: "serve", summary: "run the server", example: "weir serve --listen 127.0.0.1:9000 --data ./data",
 			text:     "The first start creates the data directory, secrets and a machine in it, and prints\na link that signs you in to the dashboard. SIGTERM and SIGINT stop the server: new\ncalls are answered with 503, those under way have 30 seconds; a second signal\nstops at once.",
 			settings: serveSettings,
 			run:      (*run).serve,
@@ -204,13 +205,14 @@ func commands() []command {
 			run: (*run).initialize,
 		},
 		{
-			name: "token", args: " rotate", summary: "replace the operator token and print the new one",
+			name: "token", args: " rotate", summary: "replace the operator token and print the new one", example: "weir token rotate",
 			text:     "It is ADMIN_TOKEN of secrets.json in the data directory. A server that runs accepts the\none before until it is restarted, which also ends the sessions of the operator.",
 			settings: []string{"data"},
 			run:      (*run).token,
 		},
 		{
 			name: "backup", args: " FILE", summary: "write a copy of the database, also while the server runs",
+			example:  "weir backup weir-copy.db",
 			text:     "FILE is replaced only with --force; - is the standard output. To restore, stop the\nserver and copy FILE to weir.db in the data directory. The credentials in it are\nencrypted with CREDENTIALS_KEY: keep a copy of secrets.json apart from the backups.",
 			settings: []string{"data"},
 			flags:    func(f *flags) { f.BoolVar(&f.force, "force", false, "replace FILE if it exists") },
@@ -218,7 +220,8 @@ func commands() []command {
 		},
 		{
 			name: "migrate", summary: "copy all machines between data directories and databases",
-			text: "--from and --to are each a data directory or a postgres:// URL, of which no server may\nbe running. Each machine is copied as a whole and compared; the command may be repeated,\nand overwrites nothing.",
+			example: "weir migrate --from /var/lib/weir --to postgres://weir@db.example.com/weir",
+			text:    "--from and --to are each a data directory or a postgres:// URL, of which no server may\nbe running. Each machine is copied as a whole and compared; the command may be repeated,\nand overwrites nothing.",
 			flags: func(f *flags) {
 				f.StringVar(&f.from, "from", "", "where the machines are: a `PLACE`")
 				f.StringVar(&f.to, "to", "", "an empty `PLACE`")
@@ -232,7 +235,7 @@ func commands() []command {
 			run:      (*run).health,
 		},
 		{
-			name: "service", args: " install|uninstall|status", summary: "have the system start the server",
+			name: "service", args: " install|uninstall|status", summary: "have the system start the server", example: "weir service install --listen 127.0.0.1:8787",
 			text:     "By systemd, launchd or the services of Windows: as root under Linux for the whole\ncomputer, else for the user. install takes the flags of weir serve; uninstall keeps the data.",
 			settings: serveSettings,
 			run:      (*run).service,

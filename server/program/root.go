@@ -109,6 +109,7 @@ func (r *run) serverCommand(i int, c command) *cobra.Command {
 	f := newFlags(c)
 	cmd := &cobra.Command{
 		Use: c.name + c.args, Short: c.summary, Long: c.text, GroupID: serverGroup, Args: cobra.ArbitraryArgs,
+		Example:     c.example,
 		Annotations: map[string]string{"order": fmt.Sprintf("%02d", i)},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if c.args == "" && len(args) > 0 {
@@ -236,6 +237,9 @@ func printHelp(w io.Writer, c *cobra.Command, width int) {
 	if c.Long != "" {
 		fmt.Fprintf(w, "\n%s\n", filled(c.Long, width))
 	}
+	if c.Example != "" {
+		fmt.Fprintf(w, "\nExample:\n\n  %s\n", c.Example)
+	}
 	printCommands(w, c, width)
 	if !c.HasParent() {
 		fmt.Fprintf(w, "\n%s\n\n  weir serve\n",
@@ -248,12 +252,17 @@ func printHelp(w io.Writer, c *cobra.Command, width int) {
 		return
 	}
 	fmt.Fprint(w, "\nVariables of the environment without a flag:\n")
-	for _, v := range variables() {
-		name := v.name
-		if v.file {
-			name += ", " + v.name + "_FILE"
+	names, list := "", variables()
+	for i, v := range list { // those with the same text are one entry
+		if names += v.name; v.file {
+			names += ", " + v.name + "_FILE"
 		}
-		fmt.Fprintf(w, "  %s\n        %s\n", indented(name, 2, width), indented(v.help, 8, width))
+		if i+1 < len(list) && list[i+1].help == v.help {
+			names += ", "
+			continue
+		}
+		fmt.Fprintf(w, "  %s\n        %s\n", indented(names, 2, width), indented(v.help, 8, width))
+		names = ""
 	}
 }
 
