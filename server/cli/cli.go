@@ -371,6 +371,8 @@ func (a *app) make(ctx context.Context, in *input) error {
 		switch {
 		case in.op.columns != nil:
 			return a.print(a.rows(in.op.columns, v.Get(cmp.Or(in.op.member, "data")).Array()))
+		case described[in.what] && strings.HasPrefix(in.op.use, "show "):
+			return a.describe(ctx, in.client, v)
 		case in.method == "GET" && in.op.member != "":
 			return a.record(v.Get(in.op.member))
 		case in.method == "GET":

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -353,6 +354,66 @@ func (a *app) record(v gjson.Result) error {
 		_, err := fmt.Fprintln(a.Stdout, a.empty)
 		return err
 	}
+	_, err := a.Stdout.Write(a.render(t, false))
+	return err
+}
+
+// described are the rows whose fields are shown in words.
+var described = map[string]bool{"account": true, "key": true, "budget": true, "combo": true, "destination": true, "model": true}
+
+// labels are the names of fields that are not their words.
+var labels = map[string]string{"id": "ID", "keyId": "key", "last4": "ends with", "authType": "credential", "hasKey": "has a credential",
+	"healthAt": "health seen"}
+
+// hidden are fields that say nothing to people.
+var hidden = map[string]bool{"object": true, "generation": true, "tokenGeneration": true, "secrets": true}
+
+// describe prints the fields of a row in words, one a line, and those of an object in it likewise.
+func (a *app) describe(ctx context.Context, c *client, v gjson.Result) error {
+	if has(v, "keyId") {
+		if err := a.learnNames(ctx, c); err != nil {
+			return err
+		}
+	}
+	t := table{columns: make([]column, 2), wrap: true}
+	var add func(before string, v gjson.Result)
+	add = func(before string, v gjson.Result) {
+		v.ForEach(func(key, value gjson.Result) bool {
+			label := cmp.Or(labels[key.Str], auditWords.Fields[key.Str], spaced(key.Str))
+			label = strings.TrimSuffix(strings.TrimSuffix(label, " usd"), " at")
+			shown := ""
+			switch {
+			case hidden[key.Str]:
+			case value.IsObject() && key.Str == "providerSpecificData":
+				add("", value)
+			case value.IsObject():
+				add(label+" ", value)
+			case value.Type == gjson.True:
+				shown = "yes"
+			case value.Type == gjson.False:
+				shown = "no"
+			case strings.HasSuffix(key.Str, "Usd"):
+				shown = dollars(value.Num, false)
+			case value.Type == gjson.Number && value.Num > 1e12:
+				shown = when(a, value).text
+			case key.Str == "keyId":
+				shown = named(a, value).text
+			case key.Str == "provider":
+				shown = providerName(value.Str)
+			case key.Str == "health":
+				shown = health(a, value).text
+			case value.IsArray():
+				shown = strings.ReplaceAll(text(a, value).text, ",", ", ")
+			default:
+				shown = text(a, value).text
+			}
+			if shown != "" {
+				t.texts(capital(before+label), shown)
+			}
+			return true
+		})
+	}
+	add("", v)
 	_, err := a.Stdout.Write(a.render(t, false))
 	return err
 }
