@@ -232,8 +232,20 @@ func UnknownCommand(c *cobra.Command, args []string) error {
 	return Usagef("unknown command %q; weir help lists the commands", name)
 }
 
+// empties are what lists without rows say, where that is more than their name.
+var empties = map[string]string{
+	"accounts outages": "No provider of the accounts has a status page that weir reads.",
+	"captures":         "No captures. To store prompts and answers: weir settings set capturePercent=100",
+	"gateways":         "No gateways. To add one: weir login URL",
+	"keys networks":    "The key was used from no network yet.",
+	"models":           "No models of this kind. To get some: weir accounts add PROVIDER",
+}
+
 // nothing returns what a list without rows says, and how to add one.
 func nothing(c *cobra.Command) string {
+	if text := empties[strings.TrimSuffix(path(c), " ls")]; text != "" {
+		return text
+	}
 	list := c
 	if c.HasSubCommands() {
 		list, _, _ = c.Find([]string{"ls"})

@@ -244,6 +244,8 @@ func TestTextsInATerminal(t *testing.T) {
 		{80, "people", []string{"No people. To invite one: weir people invite NOTE\r\n"}},
 		{80, "people invitations", []string{"No open invitations.\r\n"}},
 		{80, "models unavailable", []string{"No models that cannot be called at the moment.\r\n"}},
+		{80, "captures", []string{"No captures. To store prompts and answers: weir settings set capturePercent=100\r\n"}},
+		{80, "gateways ls", []string{"No gateways. To add one: weir login URL\r\n"}},
 		{80, "models aliases", []string{"No aliases.\r\n"}},
 		{80, "accounts", []string{"No accounts. To add one: weir accounts add PROVIDER\r\n"}},
 		{80, "models", []string{"connect an account: weir accounts add PROVIDER\r\n"}},
