@@ -197,7 +197,7 @@ export default function Identity({ machines }: { machines: MachineRow[] }) {
 function SignIns() {
   const list = useLoad(() => call<{ data: AuditRow[]; names: Record<string, string> }>("GET", "/api/sign-ins"), []);
   return (
-    <section>
+    <section class="stack">
       <h2>Audit log of the gateway</h2>
       <Load of={list} what="sign-ins">
         {({ data, names }) =>
