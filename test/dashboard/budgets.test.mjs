@@ -115,6 +115,20 @@ test("on a phone a budget takes three lines", async (t) => {
   await page.getByRole("dialog", { name: "Edit Team" }).waitFor();
 });
 
+test("a budget with unknown costs has its buttons in sight on a narrow screen", async (t) => {
+  const { machineId } = await b.operator.machine({ name: "Test" });
+  const path = `/${machineId}/api/budgets`;
+  const made = await b.operator.call("POST", path, { name: "Team", unit: "usd", limit: 1000, window: "month" });
+  const page = await open(t, b, { at: `#/m/${machineId}/keys`, viewport: { width: 1024, height: 768 } });
+  await page.route(`**${path}`, (route) =>
+    route.fulfill({ json: { data: [{ ...made, spent: 0.0023, unpricedCalls: 28 }] } }),
+  );
+  await page.goto(`${b.url}/#/m/${machineId}/budgets`);
+  await page.getByText("Cost of 28 requests unknown").waitFor();
+  const list = page.getByRole("region", { name: "Budgets" });
+  assert.ok(await list.evaluate((e) => e.scrollWidth <= e.clientWidth), "the list is as wide as the page");
+});
+
 test("a budget that is almost used shows its share", async (t) => {
   const { machineId } = await b.operator.machine({ name: "Test" });
   const api = (path, method = "GET", body) => b.operator.call(method, `/${machineId}/api${path}`, body);

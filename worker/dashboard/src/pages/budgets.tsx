@@ -133,8 +133,8 @@ function Row({ b, owner, onEdit, onDelete }: { b: Budget; owner?: KeyRow; onEdit
       <th scope="row" class="fill">
         <Cut>{b.name}</Cut>
       </th>
-      <td class="full">
-        <UsedMeter b={b} /> {usedText(b)} <UsedBadge b={b} />
+      <td class="full wraps">
+        <UsedMeter b={b} /> <span>{usedText(b)}</span> <UsedBadge b={b} />{" "}
         {(b.unpricedCalls ?? 0) > 0 && (
           <Badge kind="warn">Cost of {count(b.unpricedCalls ?? 0, "request")} unknown</Badge>
         )}

@@ -226,7 +226,7 @@ function Row({
       <td class="desk spare fill">
         <Cut>{k.scopes.map((s) => scopeNames[s] ?? s).join(", ")}</Cut>
       </td>
-      <td class={limits.length > 0 ? "limits full" : "desk"}>
+      <td class={limits.length > 0 ? "limits full wraps" : "desk"}>
         {limits.map((limit, i) => (
           <Fragment key={limit}>
             {i > 0 && " · "}
