@@ -119,7 +119,7 @@ test("figures are those of the last hour, day or week", async (t) => {
     await becomes(() => figure(page, "Requests"), ["6", "", n]);
     assert.deepEqual(await figure(page, "Success rate"), ["80%", "1 failed, 1 refused", n]);
     const tokens = await figure(page, "Tokens");
-    assert.equal(tokens[0], (total.inputTokens + total.outputTokens).toLocaleString("en"));
+    assert.equal(tokens[0].replace("≈ ", ""), (total.inputTokens + total.outputTokens).toLocaleString("en"));
     assert.match((await figure(page, "Latency p95"))[0], /^(≤ )?(\d+ ms|[\d.]+ s)$/);
     const [spend, unpriced] = await figure(page, "Spend");
     assert.deepEqual([spend, unpriced], ["–", `cost of ${total.unpricedAttempts} attempts unknown`]);
@@ -131,6 +131,21 @@ test("figures are those of the last hour, day or week", async (t) => {
   await page.getByRole("link", { name: "Tokens", exact: true }).click();
   await page.getByRole("heading", { level: 1, name: "Usage" }).waitFor();
   await page.getByRole("img", { name: /^Tokens per day/ }).waitFor();
+});
+
+test("figures of which a part is estimated say so", async (t) => {
+  const me = await used(b);
+  const page = await open(t, b, { at: `#/m/${me.machineId}/settings` });
+  await page.route(/\/api\/usage\?/, async (route) => {
+    const report = await (await route.fetch()).json();
+    for (const row of [...report.data, report.total])
+      Object.assign(row, { unpricedAttempts: 0, estimatedAttempts: 1, costUsd: 0.5 });
+    await route.fulfill({ json: report });
+  });
+  await page.goto(`${b.url}/#/m/${me.machineId}/overview`);
+  await settled(page);
+  const [[tokens], [spend]] = [await figure(page, "Tokens"), await figure(page, "Spend")];
+  assert.match(`${tokens}, ${spend}`, /^≈ [\d,.]+, ≈ \$0\.50$/);
 });
 
 test("a week is shown by day, read as a table, and the next step is one", async (t) => {

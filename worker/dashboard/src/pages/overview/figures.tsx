@@ -26,6 +26,7 @@ export interface Counts {
   outputTokens?: number;
   costUsd?: number;
   unpricedAttempts?: number;
+  estimatedAttempts?: number;
   latencyP95Ms?: number;
 }
 
@@ -54,9 +55,11 @@ export async function loadSeries(machine: Machine, range: Range): Promise<Series
 // failed returns the requests that no account served.
 export const failed = (c: Counts) => (c.providerFailed ?? 0) + (c.noAccount ?? 0);
 
-// spent marks what was spent, if a part of it is unknown; other figures are as they are.
-const spent = ({ metric }: { metric: string }, c: Counts, write: Write, n: number) =>
-  lowerBound(write, n, metric === "cost" ? c.unpricedAttempts : 0);
+// spent marks what was spent, if a part of it is unknown or estimated; other figures are as they are.
+const spent = ({ metric }: { metric: string }, c: Counts, write: Write, n: number) => {
+  const text = lowerBound(write, n, metric === "cost" ? c.unpricedAttempts : 0);
+  return n && c.estimatedAttempts && /^(cost|tokens)$/.test(metric) && !text.startsWith("≥") ? `≈ ${text}` : text;
+};
 
 interface Figure {
   name: string;
@@ -84,13 +87,6 @@ const figures: Figure[] = [
         .join(", "),
   },
   {
-    name: "Spend",
-    metric: "cost",
-    value: (c) => (c.unpricedAttempts && !c.costUsd ? undefined : (c.costUsd ?? 0)),
-    text: money,
-    note: (c) => (c.unpricedAttempts ? `cost of ${count(c.unpricedAttempts, "attempt")} unknown` : ""),
-  },
-  {
     name: "Tokens",
     metric: "tokens",
     value: (c) => (c.inputTokens ?? 0) + (c.outputTokens ?? 0),
@@ -98,6 +94,13 @@ const figures: Figure[] = [
     short: compact,
     note: (c) =>
       c.inputTokens || c.outputTokens ? `${compact(c.inputTokens ?? 0)} in, ${compact(c.outputTokens ?? 0)} out` : "",
+  },
+  {
+    name: "Spend",
+    metric: "cost",
+    value: (c) => (c.unpricedAttempts && !c.costUsd ? undefined : (c.costUsd ?? 0)),
+    text: money,
+    note: (c) => (c.unpricedAttempts ? `cost of ${count(c.unpricedAttempts, "attempt")} unknown` : ""),
   },
   {
     name: "Latency p95",
