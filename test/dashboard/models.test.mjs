@@ -35,12 +35,19 @@ async function models(t, { connected = true, ...options } = {}) {
     return [...ids.filter((id) => !old.has(id)), ...ids.filter((id) => old.has(id))];
   };
   // Rows that left the page between being found and being read are left out: their text
-  // is no longer laid out, and words run together.
+  // is no longer laid out, and words run together. An id whose middle is cut is its tooltip.
   const texts = () =>
     page
       .getByRole("region", { name: "Models", exact: true })
       .getByRole("rowheader")
-      .evaluateAll((rows) => rows.filter((row) => row.isConnected).map((row) => row.innerText));
+      .evaluateAll((rows) =>
+        rows
+          .filter((row) => row.isConnected)
+          .map((row) => {
+            const id = row.querySelector(".middle[title]");
+            return id ? row.innerText.replace(id.innerText, id.title) : row.innerText;
+          }),
+      );
   const shown = async () => (await texts()).map((text) => text.replace(/\sdeprecated$/, ""));
   return { machineId, apiKey, page, seen, shown, texts };
 }
@@ -87,9 +94,9 @@ test("limits and prices of a model are shown", async (t) => {
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
   await page
-    .locator(":focus")
+    .locator("button:focus")
     .and(page.getByRole("button", { name: id, exact: true }))
-    .waitFor(); // where it was
+    .waitFor(); // it is back
 });
 
 test("the list is sorted and grouped, as its address says", async (t) => {

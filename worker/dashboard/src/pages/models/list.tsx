@@ -6,6 +6,7 @@ import { count } from "../../format";
 import { type Loaded, useAction } from "../../hooks";
 import { ActionsHead, Load, Table } from "../../layout";
 import { to, useFilter } from "../../route";
+import { Middle } from "../../middle";
 import { Button, Cut, Empty, ErrorBox, Field } from "../../ui";
 import { VirtualBody } from "../../virtual";
 import { CopyId, canDisable, disable, TryLink } from "./actions";
@@ -59,7 +60,7 @@ export function ModelList({
         <th scope="row" class="fill">
           <div class="row tight">
             <Button kind="link" onClick={() => onOpen(m)}>
-              <Cut>{m.id}</Cut>
+              <Middle>{m.id}</Middle>
             </Button>
             {m.deprecated && (
               <small class="muted" title={deprecation(m.deprecated)}>
@@ -70,7 +71,7 @@ export function ModelList({
           <small class="phone muted">{[...facts, otherPrice(m)].filter(Boolean).join(" · ")}</small>
         </th>
         {!grouped && (
-          <td class="desk fill owner">
+          <td class="desk spare fill owner">
             <Cut>{m.owned_by}</Cut>
           </td>
         )}
@@ -151,7 +152,7 @@ export function ModelList({
                     <tr>
                       <SortHead column={{ key: "id", name: "Model" }} sort={sort} onSort={setSort} />
                       {!grouped && (
-                        <th scope="col" class="desk">
+                        <th scope="col" class="desk spare">
                           Provider
                         </th>
                       )}

@@ -137,7 +137,7 @@ export function Prices({
           <input
             autocapitalize="none"
             spellcheck={false}
-            placeholder="e.g. image=0.04 minute=0.006"
+            placeholder="e.g. image=0.04"
             value={form.other}
             onInput={(e) => put({ other: e.currentTarget.value })}
           />
