@@ -96,7 +96,7 @@ export function Details({
     });
   return (
     <Section title="Details">
-      <form onSubmit={submit} class="grid">
+      <form onSubmit={submit} class="grid wide">
         <Restored draft={draft} />
         <Field label="Name">
           <Text value={name} max={200} onText={(name) => put({ name })} />
