@@ -99,13 +99,18 @@ const rowsOf = (page) =>
       return middles.sort((a, b) => a - b).filter((y, i) => i === 0 || y - middles[i - 1] > 6).length;
     };
     const all = (selectors) => [...document.querySelectorAll(selectors)];
+    const nameless = /^(…|Revoked key|Deleted account)$/; // whose tooltip is the id
     const rows = all("main .list tbody tr:not(.gap)");
     return {
       heights: [...new Set(rows.map((r) => r.offsetHeight))],
       lines: Math.max(0, ...[...rows, ...all("main .order > li")].map(linesOf)),
-      names: Math.max(0, ...all("main :is(.conn h3, .cards h2, .list .cut)").map(linesOf)),
+      names: Math.max(0, ...all("main :is(.conn h3, .cards h2, .list :is(.cut, .middle))").map(linesOf)),
       wrong: all("main .cut")
-        .filter((e) => e.title !== e.textContent || getComputedStyle(e).unicodeBidi !== "isolate")
+        .filter(
+          (e) =>
+            !(nameless.test(e.textContent) ? e.title : e.title === e.textContent) ||
+            getComputedStyle(e).unicodeBidi !== "isolate",
+        )
         .map((e) => e.outerHTML),
       sideways: Math.max(0, ...[...document.querySelectorAll("main .list")].map((e) => e.scrollWidth - e.clientWidth)),
     };

@@ -32,7 +32,7 @@ const kinds = [
 const strategies: [value: string, name: string][] = [
   ["", "Fallback (by priority)"],
   ["round-robin", "Round-robin"],
-  ["affinity", "Sticky sessions (best for prompt caching)"],
+  ["affinity", "Sticky sessions (best for caching)"],
   ["weighted", "Weighted (canary)"],
   ["cheapest", "Cheapest"],
   ["fastest", "Fastest"],

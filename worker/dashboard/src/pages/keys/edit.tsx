@@ -112,13 +112,13 @@ export function Edit({
 function Used({ k }: { k: KeyRow }) {
   const unpriced = k.unpricedAttempts ?? 0;
   const figures: [string, string][] = [
-    ["Requests, 24 hours", number(k.requestsLastDay)],
-    ["Requests", number(k.requests)],
+    ["Requests (24 h)", number(k.requestsLastDay)],
+    ["Requests in total", number(k.requests)],
     ["Refused", number(k.refused)],
     ["Tokens", number(k.tokens)],
     ["Spent today", spent(k.spentTodayUsd, unpriced)],
     ["Spent this month", spent(k.spentMonthUsd, unpriced)],
-    ["Spent", spent(k.spentUsd, unpriced)],
+    ["Spent in total", spent(k.spentUsd, unpriced)],
   ];
   return (
     <>

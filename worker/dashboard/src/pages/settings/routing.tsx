@@ -72,7 +72,7 @@ export function Routing({ machine }: { machine: Machine }) {
               <Restored draft={draft} />
               <Setting label="Account strategy" hint="How to pick between accounts with the same priority.">
                 <select value={v.strategy} onChange={(e) => put({ strategy: e.currentTarget.value })}>
-                  <option value="affinity">Sticky sessions (best for prompt caching)</option>
+                  <option value="affinity">Sticky sessions (best for caching)</option>
                   <option value="priority">By priority</option>
                   <option value="round-robin">Round-robin</option>
                   <option value="weighted">Weighted</option>
@@ -120,21 +120,6 @@ export function Routing({ machine }: { machine: Machine }) {
                   <option value="off">Off</option>
                 </select>
               </Setting>
-              <Setting
-                label="Tags from request fields"
-                hint="user, safety_identifier or metadata.NAME, separated by commas. Their values can identify people."
-              >
-                <input
-                  autocapitalize="none"
-                  spellcheck={false}
-                  placeholder="None"
-                  value={fields}
-                  onInput={(e) => {
-                    setTags(e.currentTarget.value);
-                    put({ tagsFrom: words(e.currentTarget.value) });
-                  }}
-                />
-              </Setting>
               <div class="pair">
                 {timeouts.map(([label, name]) => (
                   <Setting key={name} label={label}>
@@ -170,6 +155,21 @@ export function Routing({ machine }: { machine: Machine }) {
                   />
                 </Setting>
               </div>
+              <Setting
+                label="Tags from request fields"
+                hint="user, safety_identifier or metadata.NAME, separated by commas. Their values can identify people."
+              >
+                <input
+                  autocapitalize="none"
+                  spellcheck={false}
+                  placeholder="None"
+                  value={fields}
+                  onInput={(e) => {
+                    setTags(e.currentTarget.value);
+                    put({ tagsFrom: words(e.currentTarget.value) });
+                  }}
+                />
+              </Setting>
               <details class="full" open={families.some(([, name]) => loaded.data!.value[name])}>
                 <summary>Models for Claude Code</summary>
                 <div class="grid wide">
