@@ -307,7 +307,7 @@ test("the audit log is in words, names what was changed, and is filtered", async
       },
       wanted.map((w) => w.source),
     );
-  assert.match((await shown())[0], /Operator Changed the settings idle seconds$/);
+  assert.match((await shown())[0], /Operator Changed the settings stream idle timeout$/);
   await page.getByLabel("Kind").selectOption("keys");
   await becomesRows(
     /Operator Changed API key Laptop requests per minute, requests per day$/,
