@@ -325,6 +325,25 @@ func TestPlanShowsValues(t *testing.T) {
 	}
 }
 
+// A server of one's own that is renamed in the file takes the place, and the prefix, of the one before.
+func TestRenamedAccountKeepsItsPrefix(t *testing.T) {
+	w := newWorld(t)
+	text := func(name string) string {
+		return "accounts: [{name: " + name + ", provider: openai-compatible, options: {baseUrl: " + w.upstream.URL + "/v1, prefix: local}}]\n"
+	}
+	for _, name := range []string{"before", "after"} {
+		if code, out, failed := w.run(text(name), "apply", "-", "--yes", "--prune"); code != 0 {
+			t.Fatalf("%s: exit %d, %s%s", name, code, out, failed)
+		}
+	}
+	if out := w.ok("accounts"); !strings.Contains(out, "after") || strings.Contains(out, "before") {
+		t.Errorf("got %s", out)
+	}
+	if code, _, failed := w.run(text("third"), "apply", "-", "--yes"); code != 1 || !strings.Contains(failed, `those of the account "after"`) {
+		t.Errorf("without --prune: exit %d, %s", code, failed)
+	}
+}
+
 // The file owns the sections that it has, and without --prune nothing is deleted.
 func TestPruneDeletesOnlyWhatTheFileOwns(t *testing.T) {
 	w := newWorld(t)

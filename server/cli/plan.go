@@ -83,6 +83,7 @@ type step struct {
 	etag         string       // of the row, "" if that of the collection holds
 	collection   string       // path
 	key          string       // name of the key whose id is the budget's keyId once it exists
+	frees        bool         // it deletes an account whose prefix another step takes
 }
 
 // planner compares a file with a machine.
@@ -158,18 +159,31 @@ func (p *planner) plan() error {
 	return nil
 }
 
-// deleteLast moves deletions to the end, in reverse: a key takes its budgets with it.
+// deleteLast moves deletions to the end, in reverse: a key takes its budgets with it. An account that another one
+// takes the place of is deleted first: two accounts with the same prefix are refused.
 func (p *planner) deleteLast() {
-	var stay, gone []step
+	var first, stay, gone []step
 	for _, s := range p.steps {
-		if s.Action == "delete" {
+		switch {
+		case s.frees:
+			first = append(first, s)
+		case s.Action == "delete":
 			gone = append(gone, s)
-		} else {
+		default:
 			stay = append(stay, s)
 		}
 	}
 	slices.Reverse(gone)
-	p.steps = append(stay, gone...)
+	p.steps = slices.Concat(first, stay, gone)
+}
+
+// takesPrefix reports whether an account of the file has the prefix of a stored one.
+func (p *planner) takesPrefix(row gjson.Result) bool {
+	prefix := row.Get("providerSpecificData.prefix").String()
+	return prefix != "" && slices.ContainsFunc(itemsOf(p.values, "accounts"), func(item map[string]any) bool {
+		options, _ := item["options"].(map[string]any)
+		return options["prefix"] == prefix
+	})
 }
 
 // get reads a collection and its ETag.
@@ -238,6 +252,7 @@ func (p *planner) section(s fileSection) error {
 			q := url.Values{"providerAlias": {str(row, "providerAlias")}, "id": {id}, "type": {str(row, "type")}}
 			d.path, d.etag = s.path+"?"+q.Encode(), ""
 		}
+		d.frees = s.name == "accounts" && p.takesPrefix(row)
 		p.steps = append(p.steps, d)
 	}
 	return nil
