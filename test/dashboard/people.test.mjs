@@ -83,6 +83,8 @@ test("an invited member connects a tool, calls a model and is removed", async (t
     await settled(page);
     assert.equal(await page.getByRole("alert").count(), 0, name);
   }
+  // Members do not see the names of accounts.
+  await page.getByRole("cell", { name: "OpenAI-compatible", exact: true }).waitFor();
 
   await owner.getByRole("link", { name: "Keys", exact: true }).click();
   await owner.getByRole("row", { name: /laptop Ada/ }).waitFor();

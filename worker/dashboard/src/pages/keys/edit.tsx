@@ -13,6 +13,7 @@ import { corrected, Refused } from "../../unknown";
 import { budgetOf, changesOf, Fields, formOf, type Form, modelsOf, scopesOf } from "./fields";
 import { Networks } from "./networks";
 import { Time } from "../../time";
+import "./edit.css";
 
 // Edit changes a key: its fields, its own budget, whether it is paused, and its text.
 export function Edit({

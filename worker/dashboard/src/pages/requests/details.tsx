@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { Machine } from "../../api";
 import type { RequestRow } from "../../api-types";
+import { providerName } from "../../connections";
 import { Copy } from "../../code";
 import { Dialog } from "../../dialog";
 import { money } from "../../amounts";
@@ -168,7 +169,7 @@ function Attempts({
               <Account
                 id={f.connectionId}
                 link={accountLink(f.connectionId)}
-                name={connectionName(f.connectionId) || f.provider}
+                name={connectionName(f.connectionId) || providerName(f.provider, [])}
               />{" "}
               {f.model && (
                 <>
@@ -199,7 +200,7 @@ function Attempts({
               <Account
                 id={r.connectionId}
                 link={accountLink(r.connectionId)}
-                name={connectionName(r.connectionId) || r.provider || ""}
+                name={connectionName(r.connectionId) || providerName(r.provider ?? "", [])}
               />{" "}
               {r.model && (
                 <>

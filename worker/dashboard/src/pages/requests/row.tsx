@@ -1,3 +1,4 @@
+import { providerName } from "../../connections";
 import { now } from "../../clock";
 import type { ComponentChildren } from "preact";
 import type { RequestRow } from "../../api-types";
@@ -116,13 +117,15 @@ function ServedBy({ r, connectionName }: { r: RequestRow; connectionName: (id?: 
   const served = answered(r);
   return (
     <>
-      {served && <Named id={r.connectionId} name={connectionName(r.connectionId) || r.provider} />}
+      {served && (
+        <Named id={r.connectionId} name={connectionName(r.connectionId) || providerName(r.provider ?? "", [])} />
+      )}
       {r.failed && (
         <>
           {served && <span class="muted"> after </span>}
           <ol class="tries" aria-label="Failed attempts">
             {r.failed.map((f, i) => {
-              const name = connectionName(f.connectionId) || f.provider;
+              const name = connectionName(f.connectionId) || providerName(f.provider, []);
               const reason = f.text ? `: ${f.text}` : f.code ? ` (${f.code})` : "";
               return (
                 <li

@@ -1,4 +1,5 @@
 import type { RequestRow } from "../../api-types";
+import { providerName } from "../../connections";
 import { number } from "../../format";
 import { type Phase, phasesOf } from "./phases";
 import { statusText } from "./outcome";
@@ -55,8 +56,8 @@ export function Waterfall({ r, connectionName }: { r: RequestRow; connectionName
 function nameOf(p: Phase, r: RequestRow, connectionName: (id?: string) => string) {
   const failed = p.attempt !== undefined ? r.failed?.[p.attempt - 1] : undefined;
   const account = failed
-    ? connectionName(failed.connectionId) || failed.provider
-    : connectionName(r.connectionId) || r.provider;
+    ? connectionName(failed.connectionId) || providerName(failed.provider, [])
+    : connectionName(r.connectionId) || providerName(r.provider ?? "", []);
   switch (p.kind) {
     case "weir":
       return p.from > 0 ? "weir, after the last attempt" : "weir";

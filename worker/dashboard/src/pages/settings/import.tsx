@@ -5,6 +5,7 @@ import { TypedConfirm } from "../../confirm";
 import { count, when } from "../../format";
 import { useAction } from "../../hooks";
 import { Badge, Button, ErrorBox, Field, Notice } from "../../ui";
+import "./import.css";
 
 // Counts is the result of an import: the number of records of each kind.
 type Counts = Record<string, number>;
