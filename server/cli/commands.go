@@ -434,8 +434,8 @@ var (
 		{title: "SET", path: "dropped", show: fields(true)}}
 	toolColumns  = []column{{title: "TOOL", path: "id"}, {title: "NAME", path: "name"}, {title: "KIND", path: "kind"}, {title: "FILES", path: "files"}}
 	usageColumns = []column{{title: "REQUESTS", path: "requests", right: true}, {title: "FAILED", show: failed, right: true},
-		{title: "REFUSED", path: "refused", right: true}, {title: "INPUT", path: "inputTokens", right: true},
-		{title: "OUTPUT", path: "outputTokens", right: true}, {title: "COST", show: cost, right: true}}
+		{title: "REFUSED", path: "refused", right: true}, {title: "INPUT", show: tokens("inputTokens"), right: true},
+		{title: "OUTPUT", show: tokens("outputTokens"), right: true}, {title: "COST", show: cost, right: true}}
 	// At 80 columns how a request ended and what it took stay; an id that is cut names nothing.
 	requestColumns = []column{{title: "TIME", path: "at", show: clock, min: 8},
 		{title: "KEY", path: "keyId", show: named, min: 10}, {title: "MODEL", show: servedModel, min: 24},
@@ -444,6 +444,6 @@ var (
 		{title: "COST", show: requestCost, right: true, min: 8, extra: true},
 		{title: "STATUS", path: "status", right: true, min: 6, extra: true},
 		{title: "ACCOUNT", path: "connectionId", show: named, min: 10, extra: true},
-		{title: "INPUT", path: "inputTokens", right: true, min: 6, extra: true}, {title: "OUTPUT", path: "outputTokens", right: true, min: 6, extra: true},
+		{title: "INPUT", show: tokens("inputTokens"), right: true, min: 6, extra: true}, {title: "OUTPUT", show: tokens("outputTokens"), right: true, min: 6, extra: true},
 		{title: "ID", path: "id", min: 36, extra: true, whole: true}, {title: "ERROR", path: "error", min: 12}}
 )

@@ -439,7 +439,8 @@ func usd(_ *app, v gjson.Result) cell {
 }
 
 // dollars returns an amount, with up to four decimals below a dollar and two digits below
-// these; as a lower bound, rounded down, if a part of it is not known.
+// these, as money of the dashboard does: a half is rounded up; a lower bound, if a part of it is not
+// known, down.
 func dollars(n float64, partly bool) string {
 	decimals, sign := 2, "$"
 	switch {
@@ -448,10 +449,11 @@ func dollars(n float64, partly bool) string {
 	case n < 1:
 		decimals = 4
 	}
+	half, scale := 0.5, math.Pow10(decimals)
 	if partly {
-		scale := math.Pow10(decimals)
-		n, sign = math.Floor(n*scale+1e-6)/scale, "≥ $" // 1e-6 for what a sum of floats lacks
+		half, sign = 0, "≥ $"
 	}
+	n = math.Floor(n*scale+half+1e-6) / scale // 1e-6 for what a float lacks
 	text := strconv.FormatFloat(n, 'f', decimals, 64)
 	for end := strings.IndexByte(text, '.') + 3; len(text) > end && text[len(text)-1] == '0'; {
 		text = text[:len(text)-1]
@@ -477,7 +479,26 @@ func costOf(amount, row gjson.Result) cell {
 	if partly && n == 0 {
 		return cell{text: "unknown"}
 	}
-	return cell{text: dollars(n, partly)}
+	return approximate(dollars(n, partly), row)
+}
+
+// approximate marks what estimated tokens are a part of; the mark of a lower bound goes before.
+func approximate(text string, row gjson.Result) cell {
+	if (num(row, "estimatedAttempts") > 0 || is(row, "estimated")) && !strings.HasPrefix(text, "≥") {
+		text = "≈ " + text
+	}
+	return cell{text: text}
+}
+
+// tokens shows the tokens of a row of usage, or of a request.
+func tokens(field string) func(*app, gjson.Result) cell {
+	return func(_ *app, row gjson.Result) cell {
+		v := row.Get(field)
+		if v.Int() == 0 {
+			return plain(v.String())
+		}
+		return approximate(v.String(), row)
+	}
 }
 
 // requestCost shows the cost of a request; that of one without an answer is empty.
@@ -485,7 +506,7 @@ func requestCost(_ *app, row gjson.Result) cell {
 	n, known := row.Get("costUsd").Float(), is(row, "priced")
 	switch {
 	case known || n > 0:
-		return cell{text: dollars(n, !known)}
+		return approximate(dollars(n, !known), row)
 	case num(row, "inputTokens") > 0 || num(row, "unpricedParts.#") > 0:
 		return cell{text: "unknown"}
 	}

@@ -30,14 +30,11 @@ export const spent = (usd: number, unknown = 0, write = money) =>
   unknown > 0 && usd === 0 ? "–" : lowerBound(write, usd, unknown);
 
 // moneyLike returns what writes the amounts of a column, all with the same decimals: four
-// if none reaches a dollar. Smaller amounts are "<$0.01", or $0.00 rounded down.
+// if none reaches a dollar. Smaller amounts are as money writes them.
 export function moneyLike(amounts: number[]): Write {
   const digits = Math.max(0, ...amounts) < 1 ? 4 : 2,
     least = 1 / 10 ** digits;
-  return (usd, down) => {
-    if (usd === 0 || (down && usd < least)) return dollars(0);
-    return usd < least / 2 ? `<${dollars(least, digits, digits)}` : dollars(usd, digits, digits, down);
-  };
+  return (usd, down) => (usd < least ? money(usd, down) : dollars(usd, digits, digits, down));
 }
 
 // price returns the price of a unit, such as a million tokens: "$3.00", "free".

@@ -1,5 +1,5 @@
 import type { Machine } from "../../api";
-import { dollars, lowerBound, moneyLike, type Write } from "../../amounts";
+import { dollars, lowerBound, type Write } from "../../amounts";
 import { compact, day, weekday } from "../../format";
 import { Section } from "../../layout";
 import { to } from "../../route";
@@ -20,13 +20,15 @@ const rows: { name: string; metric: string; value: (c: Counts) => number | undef
 // requests by their outcome, in the colors of the page Usage, so that all have one scale.
 export function Week({ machine, series: { steps, total } }: { machine: Machine; series: Series }) {
   const most = Math.max(...steps.map(({ row }) => row.requests ?? 0));
-  const money = moneyLike([1]); // with cents, as seven columns have room for;
   const partsOf = (row: Counts) => others.map(({ name, color, value }) => ({ name, color, n: value(row) }));
   const found = partsOf(total).filter(({ n }) => n > 0);
   const text = (metric: string, row: Counts, n?: number) => {
     if (n === undefined) return "–";
     if (metric !== "cost") return compact(n);
-    const write: Write = (usd, down) => (usd >= wholeFrom ? dollars(usd, 0, 0, down) : money(usd, down));
+    // Seven columns have room for cents.
+    const digits = n < wholeFrom ? 2 : 0;
+    const write: Write = (usd, down) =>
+      usd > 0 && usd < 0.005 && !down ? "<$0.01" : dollars(usd, digits, digits, down);
     return lowerBound(write, n, row.unpricedAttempts);
   };
   return (
