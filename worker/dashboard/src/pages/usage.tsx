@@ -19,6 +19,7 @@ import { Views } from "../views";
 import type { Line } from "./usage/chart";
 import {
   amount,
+  approximate,
   change,
   type Column,
   columns,
@@ -445,25 +446,21 @@ function Figure({
 }) {
   const text = textOf(c, r);
   if (text === "–" || amount(c, r) === 0) return <>{text}</>;
-  const estimated = estimates.includes(c.metric?.id ?? c.field) && figure(r, "estimatedAttempts") > 0;
   const timed = c.text === ms || c.text === latency ? c.text : undefined;
   const shorter = c.text === number ? compact : timed && ((n: number) => inSeconds(n, timed));
   const written = textOf(c, r, (short && shorter) || (spend && c.text === money ? spend : c.text));
-  const marked = estimated && !written.startsWith("≥") ? `≈ ${written}` : written;
+  const marked = approximate(c.metric?.id ?? c.field, written, figure(r, "estimatedAttempts"));
   return (
     <a
       class="plain"
       href={at}
-      title={estimated ? `${text}, partly estimated` : written === text ? undefined : text}
+      title={marked !== written ? `${text}, partly estimated` : written === text ? undefined : text}
       aria-label={what && `${what}: ${written}${written === text ? "" : ` (${text})`}`}
     >
       {short ? <Fit>{marked}</Fit> : marked}
     </a>
   );
 }
-
-// estimates are the columns that estimated attempts are part of.
-const estimates = ["tokens", "cost", "inputTokens", "outputTokens"];
 
 function TableRow({
   name,

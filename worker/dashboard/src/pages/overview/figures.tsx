@@ -3,7 +3,7 @@ import { lowerBound, money, type Write } from "../../amounts";
 import { clock, compact, count, day, inSeconds, latency, number, percent } from "../../format";
 import { Fit } from "../../layout";
 import { to } from "../../route";
-import { successRate } from "../usage/columns";
+import { approximate, successRate } from "../usage/columns";
 import { dayMs, hourMs, startOf } from "../usage/span";
 
 export type Range = "hour" | "day" | "week";
@@ -55,11 +55,13 @@ export async function loadSeries(machine: Machine, range: Range): Promise<Series
 // failed returns the requests that no account served.
 export const failed = (c: Counts) => (c.providerFailed ?? 0) + (c.noAccount ?? 0);
 
-// spent marks what was spent, if a part of it is unknown or estimated; other figures are as they are.
-const spent = ({ metric }: { metric: string }, c: Counts, write: Write, n: number) => {
-  const text = lowerBound(write, n, metric === "cost" ? c.unpricedAttempts : 0);
-  return n && c.estimatedAttempts && /^(cost|tokens)$/.test(metric) && !text.startsWith("≥") ? `≈ ${text}` : text;
-};
+// textOf returns a figure as text: a cost of which a part is unknown and what is estimated are marked.
+const textOf = ({ metric }: { metric: string }, c: Counts, write: Write, n?: number) =>
+  n === undefined
+    ? "–"
+    : n === 0
+      ? write(n)
+      : approximate(metric, lowerBound(write, n, metric === "cost" ? c.unpricedAttempts : 0), c.estimatedAttempts);
 
 interface Figure {
   name: string;
@@ -134,15 +136,15 @@ export function Figures({
             <dt>
               <a href={usage(f.metric)}>{f.name}</a>
             </dt>
-            <dd title={value === undefined ? "" : spent(f, total, f.text, value)}>
-              <Fit>{value === undefined ? "–" : spent(f, total, f.short ?? f.text, value)}</Fit>
+            <dd title={value === undefined ? "" : textOf(f, total, f.text, value)}>
+              <Fit>{textOf(f, total, f.short ?? f.text, value)}</Fit>
             </dd>
             <dd class="note">{note}</dd>
             <dd>
               <Bars
                 values={steps.map(({ at, row }) => {
                   const n = f.value(row);
-                  return { n, title: `${when(at)}: ${n === undefined ? "–" : spent(f, row, f.text, n)}` };
+                  return { n, title: `${when(at)}: ${textOf(f, row, f.text, n)}` };
                 })}
               />
             </dd>

@@ -229,6 +229,11 @@ export function textOf(c: Column, r: UsageRow, write = c.text): string {
   return lowerBound(write, amount(c, r), c.text === money ? figure(r, "unpricedAttempts") : 0);
 }
 
+// approximate marks the text of what estimated attempts are a part of: tokens and, if it is no lower
+// bound, the cost.
+export const approximate = (id: string, text: string, attempts = 0) =>
+  attempts > 0 && /^(tokens|inputTokens|outputTokens|cost)/.test(id) && text[0] !== "≥" ? `≈ ${text}` : text;
+
 // partsOf returns the parts of a metric's bar, from its foot, with the classes of their colors.
 export const partsOf = (c: Column) =>
   (c.parts ?? []).map(({ name, color, value }, i) => ({
