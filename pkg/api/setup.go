@@ -39,6 +39,7 @@ type toolView struct {
 	Files  []string     `json:"files,omitempty"` // that the script writes
 	Texts  []setup.Text `json:"texts"`
 	Notes  []string     `json:"notes,omitempty"`
+	Public bool         `json:"public,omitempty"` // its vendor's servers make the calls
 }
 
 // Tools serves GET /api/setup: the tools with their settings, and the machine's default
@@ -59,7 +60,7 @@ func (h *Setup) Tools(ctx context.Context, c *auth.Call) (*httpmsg.Response, err
 	}{Object: "list", Placeholders: setup.Placeholders, Model: m.Settings.DefaultModel, SmallModel: m.Settings.SmallModel}
 	for i := range setup.Tools {
 		t := &setup.Tools[i]
-		v := toolView{ID: t.ID, Name: t.Name, Kind: t.Kind, Script: len(t.Files) > 0, Texts: t.AllTexts(), Notes: t.Notes}
+		v := toolView{ID: t.ID, Name: t.Name, Kind: t.Kind, Script: len(t.Files) > 0, Texts: t.AllTexts(), Notes: t.Notes, Public: t.Public}
 		for j := range t.Files {
 			v.Files = append(v.Files, t.Files[j].Path())
 		}

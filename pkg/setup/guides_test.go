@@ -10,6 +10,9 @@ import (
 // guide returns the page of a tool in docs/guides.
 func guide(t *Tool) string {
 	example := Values{URL: "http://127.0.0.1:8787", Key: "sk-…", Model: "openai/gpt-6.1-sol", Small: "openai/gpt-6-luna"}
+	if t.Public {
+		example.URL = "https://weir.example.com"
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n<!-- Written by go test ./pkg/setup from the table in tools.go: GOLDEN=update. -->\n\n", t.Name)
 	if len(t.Files) > 0 {
@@ -37,7 +40,7 @@ The key remains. Revoke it on the page *Keys*.
 
 `, t.Name, strings.Join(paths, " and "), t.ID, example.Model, example.URL)
 	}
-	b.WriteString("Replace `http://127.0.0.1:8787` with your gateway's address, `sk-…` with a key of it, and the model with one that `GET /v1/models` lists. The page *Connect a tool* of the dashboard shows these settings with your address and models.\n")
+	b.WriteString("Replace `" + example.URL + "` with your gateway's address, `sk-…` with a key of it, and the model with one that `GET /v1/models` lists. The page *Connect a tool* of the dashboard shows these settings with your address and models.\n")
 	for _, text := range t.AllTexts() {
 		fmt.Fprintf(&b, "\n%s:\n\n```%s\n%s\n```\n", text.Where, text.Language, example.fill(text.Text))
 	}

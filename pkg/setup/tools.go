@@ -30,6 +30,9 @@ type Tool struct {
 	Files    []File
 	Texts    []Text
 	Notes    []string // sentences that its user must know
+	// Public: servers of the tool's vendor make the calls, so the gateway needs an address of
+	// the internet.
+	Public bool
 	// Unset are environment variables that take the place of what the script writes.
 	Unset []string
 }
@@ -250,7 +253,12 @@ var Tools = [...]Tool{
 		ID: "cursor", Name: "Cursor", Kind: Coding,
 		Texts: []Text{{"In Settings → Models", "text",
 			"OpenAI API Key: __KEY__\nOverride OpenAI Base URL: __URL__/v1\nModel: __MODEL__"}},
-		Notes: []string{"Cursor's servers make the calls: the gateway needs a public https:// address."},
+		Public: true,
+		Notes: []string{
+			"Cursor's servers make the calls: the gateway needs a public https:// address.",
+			"A tunnel gives one to a gateway on your computer: cloudflared tunnel --url http://127.0.0.1:8787 prints it. Open the dashboard there, and use that address here.",
+			"Whoever knows the address of a tunnel can call it, but not without a key: give the key a limit, and end the tunnel when you are done.",
+		},
 	},
 	{
 		ID: "zed", Name: "Zed", Kind: Coding,

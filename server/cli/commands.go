@@ -139,8 +139,8 @@ const (
 	settingText  = "A value is a text, a number, or a list or an object of JSON:\n  weir settings set defaultModel=openai/gpt-6.1-sol 'modelPrices={\"openai/own\":\"1/2\"}'"
 	inviteText   = "A member has keys of their own, within these limits, and sees what these do; a viewer sees\neverything, an editor changes it, and an owner also invites people. Only members have limits; each\ncall sets all of them."
 	callText     = "PROMPT is read from the standard input if it is left out. With the operator token, a key\nis created for the calls of an hour. It is stored in gateways.json of the user's\nconfiguration, mode 600."
-	setupText    = "The command works once, within minutes, on the computer of the tool: it creates a key and\nwrites the settings. To run it here: weir setup codex | sh"
-	auditText    = "Sign-ins, ended sessions, and machines that were created or deleted are those of the gateway:\nweir identity-providers sign-ins"
+	setupText    = "The command works once, within minutes, on the computer of the tool: it creates a key and\nwrites the settings. To run it here: weir setup codex | sh\nFor a tool without a script it is the settings, with a new key."
+	auditText    = "Sign-ins of people and of the operator, and sessions that were ended, are those of the gateway:\nweir identity-providers sign-ins"
 	planText     = "FILE is weir.yaml by default, and - is the standard input. Sections that the file does not\nhave are left alone, and fields that an entry does not name keep their values."
 	importText   = "Nothing is changed yet: review the file, then run weir plan and weir apply. A report on the\nstandard error says what was taken, what weir does in another way and what it cannot do. The\nfile has no secrets: it names the variables that they are read from."
 	channelsText = "FILE has the rows of the table channels, as sqlite3 -json one-api.db 'select * from channels'\nprints them, or the answer of GET /api/channel/.\n\n" + importText

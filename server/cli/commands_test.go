@@ -282,9 +282,9 @@ var steps = []step{
 	{line: "setup codex --model nonsense --allow-unknown", want: "/setup/codex.sh"},
 	{line: "setup codex --model local/echo", want: "/setup/codex.sh"},
 	{line: "setup curl --model local/echo", want: `/v1/chat/completions' \
-  -H 'Authorization: Bearer __KEY__' \
-  -H 'Content-Type: application/json' \
-  -d '{"model":"local/echo",`},
+  -H 'Authorization: Bearer sk-`},
+	{line: "setup curl", want: "Authorization: Bearer YOUR_KEY"},
+	{line: "setup cursor", want: "/v1\nModel: local/"},
 	{line: "setup claude", code: 1, want: "did you mean claude-code? "},
 	{line: "export", want: `"format"`},
 	{line: "export FOLDER/plain.json"},
@@ -553,6 +553,20 @@ func compareWithAPI(t *testing.T, calls []string) {
 	}
 	if total < 60 {
 		t.Errorf("only %d operations", total)
+	}
+}
+
+func TestSetupOfAToolWithoutAScriptPrintsItsSettings(t *testing.T) {
+	w := newWorld(t)
+	w.ok("accounts", "add", "openai-compatible", "--base-url", w.upstream.URL+"/v1", "--prefix", "local", "--api-key", "env:API_KEY")
+	code, out, failed := w.run("", "setup", "cursor")
+	for _, want := range []string{"OpenAI API Key: sk-", "Model: local/echo", "Cursor's servers make the calls, and cannot reach http://127.0.0.1:", "The key Cursor is created."} {
+		if code != 0 || !strings.Contains(out+failed, want) {
+			t.Errorf("setup of a tool without a script: exit %d, no %q in %s%s", code, want, out, failed)
+		}
+	}
+	if _, out, failed := w.run("", "setup", "cursor"); !strings.Contains(out, "OpenAI API Key: YOUR_KEY") || !strings.Contains(failed, "weir keys rotate Cursor") {
+		t.Errorf("its second setup: %s%s", out, failed)
 	}
 }
 

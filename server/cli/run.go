@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"os"
 	"reflect"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -862,7 +861,7 @@ func (a *app) setup(ctx context.Context, in *input) error {
 	return a.show(v, func() error { _, err := fmt.Fprintln(a.Stdout, v.Get("command."+shell)); return err })
 }
 
-// toolTexts prints the settings of a tool without a script, with the address and the models that are known.
+// toolTexts prints the settings of a tool without a script, with the address, the models and a new key.
 func (a *app) toolTexts(ctx context.Context, in *input, tool gjson.Result) error {
 	known := map[string]string{"URL": in.client.base}
 	if in.client.token == "" { // a server of this computer, which may be stopped
@@ -871,20 +870,42 @@ func (a *app) toolTexts(ctx context.Context, in *input, tool gjson.Result) error
 	}
 	s, _ := in.client.call(ctx, "GET", "/api/settings", nil) // which a member may not read
 	known["MODEL"] = cmp.Or(in.values["model"], str(s, "defaultModel"))
-	known["SMALL"] = cmp.Or(in.values["small-model"], str(s, "smallModel"), known["MODEL"])
-	var missing []string
-	for _, text := range array(tool, "texts") {
-		filled := regexp.MustCompile("__([A-Z]+)__").ReplaceAllStringFunc(str(text, "text"), func(mark string) string {
-			v := known[strings.Trim(mark, "_")]
-			if v == "" && !slices.Contains(missing, mark) {
-				missing = append(missing, mark)
-			}
-			return cmp.Or(v, mark)
-		})
-		fmt.Fprintf(a.Stderr, "%s:\n", clean(str(text, "where")))
-		fmt.Fprintf(a.Stdout, "%s\n", printable(filled))
+	if known["MODEL"] == "" { // as the dashboard does; a machine without accounts lists the whole catalogue
+		accounts, _ := in.client.call(ctx, "GET", "/api/providers", nil)
+		if accounts.Get("data.#(isActive==true)").Exists() {
+			list, _ := in.client.call(ctx, "GET", "/api/models/list/llm", nil)
+			known["MODEL"] = str(list, "data.0.id")
+		}
 	}
-	fmt.Fprintf(a.Stderr, "Replace %s. weir keys add NAME creates a key.\n", strings.Join(missing, " and "))
+	known["SMALL"] = cmp.Or(in.values["small-model"], str(s, "smallModel"), known["MODEL"])
+	name := str(tool, "name")
+	at, err := url.Parse(known["URL"])
+	if is(tool, "public") && (err != nil || at.Scheme != "https" || IsLoopback(at.Hostname())) {
+		fmt.Fprintf(a.Stderr, "weir: warning: %s's servers make the calls, and cannot reach %s: the gateway needs a public https:// address, such as that of a tunnel\n",
+			clean(name), clean(known["URL"]))
+	}
+	keys, err := in.client.call(ctx, "GET", "/api/keys", nil)
+	if err != nil {
+		return err
+	}
+	next := fmt.Sprintf("There is a key %s already: weir keys rotate %s prints another text of it.", clean(name), ShellWord(name))
+	if !slices.ContainsFunc(array(keys, "data"), func(k gjson.Result) bool { return str(k, "name") == name }) {
+		made, err := in.client.call(ctx, "POST", "/api/keys", map[string]any{"name": name})
+		if err != nil {
+			return err
+		}
+		known["KEY"], next = str(made, "apiKey"), fmt.Sprintf("The key %s is created. It is shown this once.", clean(name))
+	}
+	if known["MODEL"] == "" {
+		next += " weir models lists what stands for PROVIDER/MODEL."
+	}
+	fill := strings.NewReplacer("__URL__", known["URL"], "__KEY__", cmp.Or(known["KEY"], "YOUR_KEY"),
+		"__MODEL__", cmp.Or(known["MODEL"], "PROVIDER/MODEL"), "__SMALL__", cmp.Or(known["SMALL"], "PROVIDER/MODEL"))
+	for _, text := range array(tool, "texts") {
+		fmt.Fprintf(a.Stderr, "%s:\n", clean(str(text, "where")))
+		fmt.Fprintf(a.Stdout, "%s\n", printable(fill.Replace(str(text, "text"))))
+	}
+	fmt.Fprintln(a.Stderr, next)
 	return nil
 }
 

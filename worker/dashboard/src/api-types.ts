@@ -582,6 +582,8 @@ export interface ToolRow {
   files?: string[];
   texts: { where: string; language: string; text: string }[];
   notes?: string[];
+  /** its vendor's servers make the calls */
+  public?: boolean;
 }
 
 // ToolList is the body of GET /api/setup. The texts have the placeholders.

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { Button } from "./ui";
 
-export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
+export function Copy({ text, label = "Copy", what }: { text: string; label?: string; what?: string }) {
   const [result, setResult] = useState("");
   const copy = async () => {
     try {
@@ -15,7 +15,7 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
   };
   return (
     <span class="row tight">
-      <Button icon="copy" onClick={() => void copy()}>
+      <Button icon="copy" aria-label={what && `Copy ${what}`} onClick={() => void copy()}>
         {label}
       </Button>
       <span class="muted" role="status">
@@ -25,13 +25,14 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
   );
 }
 
-export function Code({ text, label }: { text: string; label: string }) {
+// Code is a text to copy; what names it among several.
+export function Code({ text, label, what }: { text: string; label: string; what?: string }) {
   return (
     <div class="code">
       <pre tabIndex={0} role="region" aria-label={label}>
         <code>{text}</code>
       </pre>
-      <Copy text={text} />
+      <Copy text={text} what={what} />
     </div>
   );
 }

@@ -88,6 +88,12 @@ export function ModelInput({
   );
 }
 
+// fieldsOf returns the fields of a text that is typed into a form, each with its value.
+function fieldsOf(language: string, text: string): [name: string, value: string][] | null {
+  const fields = text.split("\n").map((line) => line.split(": "));
+  return language === "text" && fields.every((f) => f.length === 2) ? (fields as [string, string][]) : null;
+}
+
 // ToolTexts shows the settings of a tool, ready to paste.
 export function ToolTexts({
   list,
@@ -117,12 +123,20 @@ export function ToolTexts({
       .replaceAll(list.placeholders.smallModel, small);
   return (
     <div class="stack">
-      {tool.texts.map(({ where, text }, i) => (
-        <div key={where} class="stack">
-          <p class="muted small">{where}</p>
-          <Code label={`Settings for ${tool.name}${i ? ` (${i + 1})` : ""}`} text={fill(text)} />
-        </div>
-      ))}
+      {tool.texts.map(({ where, language, text }, i) => {
+        const label = `Settings for ${tool.name}${i ? ` (${i + 1})` : ""}`;
+        return (
+          <div key={where} class="stack">
+            <p class="muted small">{where}</p>
+            {fieldsOf(language, text)?.map(([name, value]) => (
+              <div key={name}>
+                <p class="small">{name}</p>
+                <Code label={`${label}: ${name}`} what={name} text={fill(value)} />
+              </div>
+            )) ?? <Code label={label} text={fill(text)} />}
+          </div>
+        );
+      })}
       {tool.notes && (
         <ul class="muted small">
           {tool.notes.map((note) => (

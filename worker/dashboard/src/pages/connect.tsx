@@ -154,8 +154,15 @@ function Tool({
       toast("Default models saved.");
     });
   const manual = <Manual machine={machine} list={list} tool={tool} model={model} small={small} />;
+  const local = location.protocol !== "https:" || /^(localhost|127\.|\[)/.test(location.hostname);
   return (
     <>
+      {tool.public && local && (
+        <Notice kind="warn">
+          {tool.name}’s servers make the calls, and cannot reach <code>{location.origin}</code>. Open the dashboard at a
+          public https:// address, such as that of <a href={`/docs/guides/${tool.id}#notes`}>a tunnel</a>.
+        </Notice>
+      )}
       {models.data?.length === 0 && machine.may("editor") && (
         <Notice kind="warn">
           No account is connected yet. <a href={to(machine.id, "providers", "add")}>Add an account</a> first.
