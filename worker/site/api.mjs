@@ -64,7 +64,7 @@ export function operations(document) {
   const out = [
     `<h1 id="api" tabindex="-1">API</h1>`,
     `<p>${quoted(document.info.description)}</p>`,
-    `<p>The same as <a href="openapi.json">OpenAPI 3.1</a>, which a gateway serves at <code>/openapi.json</code>. Every route of <code>/v1</code>, <code>/v1beta</code> and <code>/api</code> exists under <code>/{machineId}</code> too.</p>`,
+    `<p>The same as <a href="/openapi.json">OpenAPI 3.1</a>, which a gateway serves at <code>/openapi.json</code>. Every route of <code>/v1</code>, <code>/v1beta</code> and <code>/api</code> exists under <code>/{machineId}</code> too.</p>`,
     `<ul>${document.tags.map((t) => `<li><a href="#${tagId(t.name)}">${quoted(t.name)}</a></li>`).join("")}</ul>`,
     `<h2 id="keys-and-sessions" tabindex="-1">Keys and sessions</h2><ul>`,
     ...Object.entries(document.components.securitySchemes).map(

@@ -48,6 +48,7 @@ function links(md) {
         const [path, fragment] = href.split("#");
         const target = posix.join(posix.dirname(file), path);
         if (target === "../README.md") t.attrSet("href", from(file, ""));
+        else if (target === "reference/openapi.json") t.attrSet("href", "/openapi.json");
         else if (target.startsWith("..")) {
           t.tag = "span";
           t.attrs = [];
@@ -216,8 +217,7 @@ export default function (config) {
       .map((section, id) => ({ id, ...section }));
     writeFileSync(`${directories.output}search.json`, JSON.stringify(index));
     writeFileSync(`${directories.output}../llms.txt`, llms(index));
-    for (const place of ["reference/", "../"])
-      writeFileSync(`${directories.output}${place}openapi.json`, JSON.stringify(openapi));
+    writeFileSync(`${directories.output}../openapi.json`, JSON.stringify(openapi));
   });
   return {
     markdownTemplateEngine: false,
