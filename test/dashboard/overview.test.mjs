@@ -50,6 +50,12 @@ test("the checklist is ticked by what the machine has", async (t) => {
   await list.getByText("No account has answered yet.").waitFor();
   await list.getByRole("button", { name: "Codex CLI" }).waitFor();
   assert.deepEqual(await steps(), [false, false, false], "an account that has not answered is not connected");
+  const own = await call("POST", "/keys", { name: "weir call" });
+  assert.equal(await ask(b, own.apiKey, "up/wrong!status=400"), 400);
+  await becomes(async () => (await call("GET", "/keys")).data.some((k) => k.id === own.id && k.lastUsedAt), true);
+  await page.reload();
+  await settled(page);
+  assert.deepEqual(await steps(), [false, false, false], "weir call is not a tool");
   assert.equal(await ask(b, apiKey, "up/wrong!status=400"), 400);
   await becomes(steps, [false, true, false]);
   assert.equal((await call("POST", `/providers/${id}/test`, {})).ok, true);

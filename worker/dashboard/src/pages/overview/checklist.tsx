@@ -25,9 +25,9 @@ export type Progress = [account: boolean, tool: boolean, call: boolean];
 const usable = (conns: ConnectionRow[]) => conns.filter((c) => c.isActive && !c.status.startsWith("needs_"));
 
 // progressOf returns the progress of a machine. An account is connected once it has answered a
-// call or its test, a tool once a key other than the playground's has been used.
+// call or its test, a tool once a key other than those of the playground and weir call has been used.
 export function progressOf(conns: ConnectionRow[], of: { keys: KeyRow[]; answered: boolean }): Progress {
-  const keys = of.keys.filter((k) => k.scopes.includes("data") && k.name !== playgroundKeyName);
+  const keys = of.keys.filter((k) => k.scopes.includes("data") && ![playgroundKeyName, "weir call"].includes(k.name));
   return [usable(conns).some((c) => c.lastSuccessAt || of.answered), keys.some((k) => !!k.lastUsedAt), of.answered];
 }
 
