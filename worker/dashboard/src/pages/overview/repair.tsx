@@ -6,7 +6,7 @@ import { Finish } from "../../finish";
 import { useAction } from "../../hooks";
 import { Credential, secretBody, type Typed } from "../providers/inputs";
 import { SignInFlow } from "../providers/oauth";
-import { testSaved } from "../providers/test";
+import { testSaved } from "../providers/added";
 import type { Need } from "./accounts";
 
 // Repair is the dialog that solves what an account needs: a sign-in or a key.

@@ -6,11 +6,27 @@ import { useAction } from "../../hooks";
 import { to } from "../../route";
 import { toast } from "../../toast";
 import { Badge, Button, ErrorBox } from "../../ui";
-import { isOk, isUntested, type Outcome, outcomeText, savedText, testConnection } from "./test";
+import { isOk, isUntested, type Outcome, outcomeText, testConnection } from "./test";
 
 interface Check {
   test: Outcome;
   models: string;
+}
+
+// savedText says what has become of an account that was saved and tested.
+export const savedText = (name: string, outcome: Outcome) =>
+  isOk(outcome)
+    ? `${name} is connected`
+    : isUntested(outcome)
+      ? `${name} was saved`
+      : `${name} was saved, but the test failed`;
+
+// testSaved tests an account that was saved. It returns what to announce, and throws what has failed.
+export async function testSaved(machine: Machine, id: string, name: string): Promise<string> {
+  const outcome = await testConnection(machine, id),
+    text = `${savedText(name, outcome)}.`;
+  if (isOk(outcome) || isUntested(outcome)) return text;
+  throw new Error(`${text} ${outcomeText(outcome)}`);
 }
 
 // Added tests a new connection and shows the result, with its list of models.

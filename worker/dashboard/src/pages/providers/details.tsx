@@ -12,7 +12,7 @@ import { Failed, Section } from "../../layout";
 import { Button, Field } from "../../ui";
 import { BaseUrlInput, Credential, ProxyInput, secretBody, type Typed, WeightInput } from "./inputs";
 import { Dependents } from "./dependents";
-import { testSaved } from "./test";
+import { testSaved } from "./added";
 
 // Details is the form of a connection's settings.
 export function Details({

@@ -17,22 +17,6 @@ export const isUntested = (outcome: Outcome) => typeof outcome === "object" && o
 
 export const outcomeText = (outcome: Outcome) => (typeof outcome === "string" ? outcome : testText(outcome));
 
-// savedText says what has become of an account that was saved and tested.
-export const savedText = (name: string, outcome: Outcome) =>
-  isOk(outcome)
-    ? `${name} is connected`
-    : isUntested(outcome)
-      ? `${name} was saved`
-      : `${name} was saved, but the test failed`;
-
-// testSaved tests an account that was saved. It returns what to announce, and throws what has failed.
-export async function testSaved(machine: Machine, id: string, name: string): Promise<string> {
-  const outcome = await testConnection(machine, id),
-    text = `${savedText(name, outcome)}.`;
-  if (isOk(outcome) || isUntested(outcome)) return text;
-  throw new Error(`${text} ${outcomeText(outcome)}`);
-}
-
 // useTest tests a connection when run is called, and reloads it with onChange.
 export function useTest(machine: Machine, id: string, onChange: () => Promise<void>) {
   const [outcome, setOutcome] = useState<Outcome | null>(null);
