@@ -22,7 +22,8 @@ test("each kind of target opens with the keyboard alone", async (t) => {
   const scripts = [];
   page.on("request", (r) => scripts.push(r.url()));
   const palette = page.getByRole("dialog", { name: "Go to" });
-  const box = palette.getByRole("combobox", { name: "Search pages, accounts, keys, requests and settings" });
+  const box = palette.getByRole("combobox", { name: "Search pages, actions, accounts, tools and requests" });
+  const options = palette.getByRole("option");
   // find opens the palette, types, waits for the option that is chosen, and presses Enter.
   const find = async (text, option, keys = "Control+k") => {
     await page.locator("dialog[open]").waitFor({ state: "detached" });
@@ -53,7 +54,35 @@ test("each kind of target opens with the keyboard alone", async (t) => {
   await find(failed.id, new RegExp(failed.asked));
   await page.getByRole("dialog", { name: "Request" }).waitFor();
   await page.keyboard.press("Escape");
-  await find("zzz nowhere", "Search requests for “zzz nowhere”");
+  await find("cursor", "Connect Cursor Tool");
+  await page.waitForURL("**/connect/cursor");
+  await find("add account", "Add account Action");
+  await heading(page, "Add provider").waitFor();
+  await find("new key", "New key Action");
+  await page.getByRole("dialog", { name: "New key" }).waitFor();
+  await page.keyboard.press("Escape");
+  await find("dark", "Dark theme Action");
+  await page.getByRole("button", { name: /^Theme: dark/ }).waitFor();
+  // Requests are the last, and a few.
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("request");
+  await options.filter({ hasText: "up/test-chat" }).first().waitFor();
+  const offered = await options.allInnerTexts();
+  const requests = offered.map((text) => / · /.test(text));
+  assert.deepEqual(requests.slice(-7), [true, true, true, true, true, false, false], offered.join("\n"));
+  assert.equal(requests.filter(Boolean).length, 5);
+  const [docs] = await Promise.all([
+    page.waitForEvent("popup"),
+    options.filter({ hasText: "Search the documentation for “request”" }).click(),
+  ]);
+  await docs.locator("#results a").first().waitFor();
+  assert.equal(await docs.getByRole("combobox").inputValue(), "request");
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("zzz nowhere");
+  await palette.getByRole("option", { name: "Search the documentation for “zzz nowhere”", selected: true }).waitFor();
+  await page.keyboard.press("ArrowDown");
+  await palette.getByRole("option", { name: "Search requests for “zzz nowhere”", selected: true }).waitFor();
+  await page.keyboard.press("Enter");
   await heading(page, "Requests").waitFor();
   assert.match(page.url(), /requests\?q=zzz\+nowhere$/);
   await find(other.machineId, /^Other .* Machine$/);
@@ -84,7 +113,7 @@ test("it is closed by Escape, which returns the focus, and is read and seen in b
   assert.equal(
     await options
       .filter({ hasText: "Key" })
-      .filter({ hasNotText: /Page|Setting/ })
+      .filter({ hasNotText: /Page|Setting|Action/ })
       .count(),
     0,
   );

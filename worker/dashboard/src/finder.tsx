@@ -13,6 +13,15 @@ export interface Found {
 
 const most = 50; // that are shown
 
+// matches reports whether something has all words of a text.
+export function matches(i: Found, text: string) {
+  const all = `${i.name} ${i.note ?? ""} ${i.id}`.toLowerCase();
+  return text
+    .toLowerCase()
+    .split(/\s+/)
+    .every((w) => all.includes(w));
+}
+
 // Finder is a search with its results, which arrow keys and Enter choose from.
 export function Finder<T extends Found>({
   label,
@@ -34,11 +43,7 @@ export function Finder<T extends Found>({
   const id = useId();
   const input = useRef<HTMLInputElement>(null),
     list = useRef<HTMLUListElement>(null);
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = items.filter((i) => {
-    const all = `${i.name} ${i.note ?? ""} ${i.id}`.toLowerCase();
-    return words.every((w) => all.includes(w));
-  });
+  const found = items.filter((i) => matches(i, text));
   const shown = [...found.slice(0, most), ...(more?.(text) ?? [])],
     current = Math.min(at, shown.length - 1);
   useEffect(() => input.current?.focus(), []);

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Icon } from "./icons";
 import { remember, remembered } from "./remembered";
 
@@ -18,21 +18,26 @@ export function applyTheme(theme = stored()) {
   else document.documentElement.dataset.theme = theme;
 }
 
-// ThemeButton switches the theme. Charts listen for the event "weir-theme".
+// setTheme changes the theme. Charts listen for the event "weir-theme".
+export function setTheme(t: Theme) {
+  remember(name, t); // otherwise it applies until the page is closed
+  applyTheme(t);
+  dispatchEvent(new CustomEvent("weir-theme", { detail: t }));
+}
+
+// ThemeButton switches the theme.
 export function ThemeButton() {
   const [theme, set] = useState(stored);
-  const turn = () => {
-    const t = next[theme];
-    remember(name, t); // otherwise it applies until the page is closed
-    applyTheme(t);
-    set(t);
-    dispatchEvent(new Event("weir-theme"));
-  };
+  useEffect(() => {
+    const changed = (e: Event) => set((e as CustomEvent<Theme>).detail);
+    addEventListener("weir-theme", changed);
+    return () => removeEventListener("weir-theme", changed);
+  }, []);
   return (
     <button
       type="button"
       class="quiet icon"
-      onClick={turn}
+      onClick={() => setTheme(next[theme])}
       aria-label={`Theme: ${labels[theme]}. Switch to ${labels[next[theme]]}`}
       title={`Theme: ${labels[theme]}`}
     >

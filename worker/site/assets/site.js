@@ -103,6 +103,13 @@ async function search() {
 }
 input.addEventListener("focus", () => load());
 input.addEventListener("input", () => search());
+// The command palette of the dashboard asks by the address: /docs/?q=budget.
+const asked = new URLSearchParams(location.search).get("q");
+if (asked) {
+  input.value = asked;
+  input.focus();
+  search();
+}
 form.addEventListener("submit", (e) => {
   e.preventDefault();
   (results.querySelector("[aria-selected=true]") ?? results.querySelector("a"))?.click();
