@@ -53,8 +53,12 @@ func (a *app) status(ctx context.Context, in *input) error {
 			return err
 		}
 		hour := s.Get("recent.total")
-		t.add(plain(m.name), plain(fmt.Sprintf("accounts: %s; keys: %d; last hour: %d requests, %d failed, %d refused, cost %s",
-			countAccounts(array(s, "accounts.data")), num(s, "keys.data.#"), num(hour, "requests"),
+		noun := "requests"
+		if num(hour, "requests") == 1 {
+			noun = "request"
+		}
+		t.add(plain(m.name), plain(fmt.Sprintf("accounts: %s; keys: %d; last hour: %d %s, %d failed, %d refused, cost %s",
+			countAccounts(array(s, "accounts.data")), num(s, "keys.data.#"), num(hour, "requests"), noun,
 			unserved(hour), num(hour, "refused"), cost(a, hour).text)))
 		for _, f := range a.judge(s) {
 			if len(machines) > 1 {

@@ -46,7 +46,7 @@ func TestUnknownCostIsNotZero(t *testing.T) {
 	w := newWorld(t)
 	w.ok("accounts", "add", "openai-compatible", "--name", "local", "--base-url", w.upstream.URL+"/v1", "--prefix", "local", "--api-key", "env:API_KEY")
 	w.ok("call", "local/echo", "Hello")
-	for line, want := range map[string]string{"status": "cost unknown", "accounts": " unknown", "keys": " unknown"} {
+	for line, want := range map[string]string{"status": "last hour: 1 request, 0 failed, 0 refused, cost unknown", "accounts": " unknown", "keys": " unknown"} {
 		end := time.Now().Add(10 * time.Second)
 		for !strings.Contains(w.ok(line), want) { // the use is reported after the answer
 			if time.Now().After(end) {
