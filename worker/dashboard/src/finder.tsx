@@ -3,6 +3,7 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { number } from "./format";
 import { Icon } from "./icons";
 import { Cut } from "./ui";
+import "./finder.css";
 
 export interface Found {
   id: string;

@@ -3,6 +3,7 @@ import { Badge } from "../../ui";
 import { lowerBound, money } from "../../amounts";
 import { count, number, percent } from "../../format";
 import { amount } from "./amount";
+import "../../meter.css";
 
 const almostUsed = 0.8; // share from which a budget is marked
 

@@ -27,7 +27,8 @@ const usable = (conns: ConnectionRow[]) => conns.filter((c) => c.isActive && !c.
 // progressOf returns the progress of a machine. An account is connected once it has answered a
 // call or its test, a tool once a key other than those of the playground and weir call has been used.
 export function progressOf(conns: ConnectionRow[], of: { keys: KeyRow[]; answered: boolean }): Progress {
-  const keys = of.keys.filter((k) => k.scopes.includes("data") && ![playgroundKeyName, "weir call"].includes(k.name));
+  const own: (string | undefined)[] = [playgroundKeyName, "weir call"];
+  const keys = of.keys.filter((k) => k.scopes.includes("data") && !own.includes(k.name));
   return [usable(conns).some((c) => c.lastSuccessAt || of.answered), keys.some((k) => !!k.lastUsedAt), of.answered];
 }
 

@@ -1,5 +1,6 @@
 import type { Quota, QuotaWindow } from "../../api-types";
 import { duration, number, percent } from "../../format";
+import "../../meter.css";
 
 // low is the share under which the gateway prefers other accounts of equal priority.
 const low = 0.05;

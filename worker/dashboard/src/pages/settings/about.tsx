@@ -6,6 +6,7 @@ import { Load, Section } from "../../layout";
 import type { ConfigFile } from "../../managed";
 import { Time } from "../../time";
 import { Badge, Button } from "../../ui";
+import "../../meter.css";
 
 // Health is the body of GET /api/health.
 interface Health {

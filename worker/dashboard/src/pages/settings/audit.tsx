@@ -9,6 +9,7 @@ import { useFilter } from "../../route";
 import { Time } from "../../time";
 import { Badge, Button, Cut, Empty, ErrorBox } from "../../ui";
 import { actionText, actors, actorText, fieldText, kinds, targetText } from "./words";
+import "./audit.css";
 
 // AuditPage is a page of GET /api/audit.
 interface AuditPage extends List<AuditRow> {
