@@ -565,6 +565,20 @@ test("the machine’s default model is selected, and the address names another",
   await becomes(() => page.getByLabel("Model", { exact: true }).inputValue(), "up/test-chat");
 });
 
+test("the first model is one of an account that works", async (t) => {
+  const { machineId } = await b.operator.machine({ name: "Test" });
+  const first = await b.operator.connect(machineId, compatible(b.upstream, { prefix: "aa" }));
+  await b.operator.connect(machineId, compatible(b.upstream, { prefix: "bb", suffix: "beef0001" }));
+  const page = await open(t, b, { at: `#/m/${machineId}/keys` });
+  await page.route(`**/${machineId}/api/providers`, async (route) => {
+    const { data } = await (await route.fetch()).json();
+    const refused = data.map((c) => (c.id === first.id ? { ...c, health: "key_refused" } : c));
+    await route.fulfill({ json: { data: refused } });
+  });
+  await page.goto(`${b.url}/#/m/${machineId}/playground`);
+  await becomes(async () => (await page.getByLabel("Model", { exact: true }).inputValue()).split("/")[0], "bb");
+});
+
 test("a stream is stopped", async (t) => {
   const { page } = await playground(t);
   await page.getByLabel("Model", { exact: true }).fill("up/test-chat!slow=100!chunks=300");

@@ -366,6 +366,13 @@ test("a new connection is tried after the others", async (t) => {
   );
   await page.getByRole("button", { name: "Close" }).click();
   await page.getByRole("button", { name: /^Add Groq .*Connected/ }).waitFor();
+  // An account that does not work is not called connected.
+  await page.route(`**/${machineId}/api/providers`, async (route) => {
+    const { data } = await (await route.fetch()).json();
+    await route.fulfill({ json: { data: data.map((c) => ({ ...c, health: "key_refused" })) } });
+  });
+  await page.reload();
+  await page.getByRole("button", { name: /^Add Groq .*Key refused/ }).waitFor();
 });
 
 test("the page says whether accounts share the requests or have an order", async (t) => {

@@ -1,7 +1,7 @@
 // The settings of tools and libraries, with this gateway's values.
 import { useId } from "preact/hooks";
 import type { Machine } from "./api";
-import type { ToolList, ToolRow } from "./api-types";
+import type { ConnectionRow, ModelRow, ToolList, ToolRow } from "./api-types";
 import { Code } from "./code";
 import { useLoad } from "./hooks";
 import { Field, Notice } from "./ui";
@@ -18,6 +18,30 @@ export const toolKinds: [ToolRow["kind"], string][] = [
 export function useTools(machine: Machine) {
   return useLoad(() => machine.get<ToolList>("/setup"), [machine]);
 }
+
+const broken = ["key_refused", "out_of_credit", "unreachable", "blocked"];
+
+// readyFirst returns the ids of models, those last whose accounts are known not to work.
+export function readyFirst(models: { id: string; owned_by: string }[], conns: ConnectionRow[]): string[] {
+  const works = (c: ConnectionRow) => c.status === "active" && !broken.includes(c.health);
+  const last = (owner: string) => {
+    const own = conns.filter((c) => (c.providerSpecificData.prefix || c.provider) === owner);
+    return own.length > 0 && !own.some(works);
+  };
+  return models.toSorted((a, b) => Number(last(a.owned_by)) - Number(last(b.owned_by))).map((m) => m.id);
+}
+
+// useModelIds loads the chat models of a machine in that order, none without an account: the list is
+// the whole catalogue then. A member does not see the accounts.
+export const useModelIds = (machine: Machine) =>
+  useLoad(async () => {
+    if (!machine.may("viewer")) return machine.modelIds("llm");
+    const [models, conns] = await Promise.all([
+      machine.list<ModelRow>("/models/list/llm"),
+      machine.list<ConnectionRow>("/providers"),
+    ]);
+    return conns.some((c) => c.isActive) ? readyFirst(models, conns) : [];
+  }, [machine]);
 
 // SelectTool chooses one of the tools.
 export function SelectTool({

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Machine } from "../api";
-import type { ConnectionRow, KeyRow, ToolList, ToolRow } from "../api-types";
+import type { KeyRow, ToolList, ToolRow } from "../api-types";
 import { Search } from "../forms";
 import { when } from "../format";
 import { useAction, useLoad } from "../hooks";
@@ -10,7 +10,7 @@ import { Monogram } from "../monogram";
 import type { PageProps } from "../page";
 import { to, useFilter } from "../route";
 import { toast } from "../toast";
-import { ModelInput, noKey, ToolTexts, toolKinds, useTools } from "../tools";
+import { ModelInput, noKey, ToolTexts, toolKinds, useModelIds, useTools } from "../tools";
 import { Button, Empty, ErrorBox, Notice, Skeleton } from "../ui";
 import { LastCall, lastUsed } from "./connect/call";
 import { Command } from "./connect/command";
@@ -131,14 +131,7 @@ function Tool({
   tool: ToolRow;
   onChange: () => Promise<void>;
 }) {
-  // Without an account the list of models is the whole catalog.
-  const models = useLoad(
-    async () =>
-      !machine.may("viewer") || (await machine.list<ConnectionRow>("/providers")).some((c) => c.isActive)
-        ? machine.modelIds("llm")
-        : [],
-    [machine],
-  );
+  const models = useModelIds(machine);
   const [typedModel, setModel] = useState(""),
     [typedSmall, setSmall] = useState(""),
     [call, setCall] = useState("");

@@ -3,6 +3,7 @@ import type { ConnectionRow, ModelRow, SettingValues } from "../api-types";
 import { useLoad } from "../hooks";
 import type { PageProps } from "../page";
 import { go, to } from "../route";
+import { readyFirst } from "../tools";
 import { Tabs } from "../forms";
 import { Page } from "../layout";
 import { Empty, ErrorBox, Skeleton } from "../ui";
@@ -40,7 +41,10 @@ export default function Playground({ machine, args }: PageProps) {
     ]);
     // Without a connection the list is the built-in catalogue, which cannot be called.
     const callable = connections.length > 0 ? list : [];
-    const ids = callable.filter((m) => !only || !m.kind || m.kind === only).map((m) => m.id);
+    const ids = readyFirst(
+      callable.filter((m) => !only || !m.kind || m.kind === only),
+      connections,
+    );
     // The machine's default model is the first choice.
     const standard = settings.defaultModel ?? "";
     return {

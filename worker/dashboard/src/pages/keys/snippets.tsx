@@ -1,14 +1,13 @@
 import { useState } from "preact/hooks";
 import type { Machine } from "../../api";
-import { useLoad } from "../../hooks";
 import { Load } from "../../layout";
-import { ModelInput, SelectTool, ToolTexts, useTools } from "../../tools";
+import { ModelInput, SelectTool, ToolTexts, useModelIds, useTools } from "../../tools";
 
 // Snippets shows the settings of a client: with this gateway's address, a model of
 // the machine and, right after its creation, the key.
 export function Snippets({ machine, apiKey }: { machine: Machine; apiKey?: string }) {
   const tools = useTools(machine);
-  const models = useLoad(() => machine.modelIds("llm"), [machine]);
+  const models = useModelIds(machine);
   const [id, setId] = useState("curl"),
     [typed, setModel] = useState("");
   return (

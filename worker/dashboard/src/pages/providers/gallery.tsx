@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { ConnectionRow, ProviderRow } from "../../api-types";
+import { now } from "../../clock";
 import { families, popular } from "../../connections";
 import { count } from "../../format";
 import { useLoad } from "../../hooks";
@@ -13,6 +14,7 @@ import { Load, Page } from "../../layout";
 import { Empty } from "../../ui";
 import { AddConnection, type Addable } from "./add";
 import { providerMarks } from "./marks";
+import { statusOf } from "./health";
 import { last } from "./priorities";
 import { serverFits, servers } from "./servers";
 
@@ -26,9 +28,21 @@ export function Gallery({ machine }: PageProps) {
   const query = search.trim().toLowerCase();
   const fits = (p: ProviderRow) =>
     (!kind || p.kinds.includes(kind)) && `${p.name} ${p.id} ${p.alias}`.toLowerCase().includes(query);
-  const isConnected = (id: string) => conns.data?.some((c) => c.provider === id);
+  // connected returns the state of the accounts of a provider: the first one's that does not work, if none does.
+  const connected = (id: string) => {
+    const states = (conns.data ?? []).filter((c) => c.provider === id).map((c) => statusOf(c, now()));
+    const works = states.find(([kind]) => kind === "good" || kind === "");
+    return works ? (["good", "Connected"] as const) : states[0];
+  };
   const marks = providerMarks(list.data ?? []);
-  const tile = (a: Addable, id: string, name: string, about: string, tag: string, connected = false) => (
+  const tile = (
+    a: Addable,
+    id: string,
+    name: string,
+    about: string,
+    tag: string,
+    state?: readonly [kind: string, text: string],
+  ) => (
     <li key={id}>
       <button type="button" class="tile" onClick={() => setAdding(a)}>
         <Monogram letters={marks.get(id)} />
@@ -39,7 +53,7 @@ export function Gallery({ machine }: PageProps) {
           </strong>{" "}
           <small>
             {about}
-            {connected && <span class="good"> · Connected</span>}
+            {state && <span class={state[0]}> · {state[1]}</span>}
           </small>{" "}
           {tag && <small title={tag}>{tag}</small>}
         </span>
@@ -76,7 +90,7 @@ export function Gallery({ machine }: PageProps) {
                 ...(p.connect.length ? ["Sign-in"] : p.keyFree ? ["No key needed"] : []),
                 ...p.kinds.map((k) => kindNames[k] ?? k),
               ].join(" · "),
-              isConnected(p.id),
+              connected(p.id),
             );
           const groups: [title: string, tiles: JSX.Element[]][] = [
             [
