@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { Machine } from "./api";
 import type { Timeline, Timelines, TimelineStep } from "./api-types";
 import { clock, count, latency, monthDay, number, percent } from "./format";
-import { Tabs } from "./forms";
+import { Tabs } from "./tabs";
 import { useLoad } from "./hooks";
 import { Load, Section, Table } from "./layout";
 import "./timeline.css";

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { ConnectionRow, ModelRow } from "../api-types";
-import { Tabs } from "../forms";
+import { Tabs } from "../tabs";
 import { useLoad } from "../hooks";
 import { kindNames, modelKinds, segmentOf } from "../kinds";
 import { Page } from "../layout";

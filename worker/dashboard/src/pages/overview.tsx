@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Budget, ConnectionRow, KeyRow, List, ProviderRow, Quota, RequestRow } from "../api-types";
 import { providerName } from "../connections";
-import { Tabs } from "../forms";
+import { Tabs } from "../tabs";
 import { useLoad, useRefresh } from "../hooks";
 import { Lazy } from "../lazy";
 import { Load, Page, Section } from "../layout";

@@ -4,7 +4,7 @@ import { useLoad } from "../hooks";
 import type { PageProps } from "../page";
 import { go, to } from "../route";
 import { readyFirst } from "../tools";
-import { Tabs } from "../forms";
+import { Tabs } from "../tabs";
 import { Page } from "../layout";
 import { Empty, ErrorBox, Skeleton } from "../ui";
 import type { TryProps } from "./playground/call";

@@ -1,5 +1,5 @@
 import type { PageProps } from "../page";
-import { Tabs } from "../forms";
+import { Tabs } from "../tabs";
 import { Page } from "../layout";
 import { Lazy } from "../lazy";
 import { go, to } from "../route";

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { money, moneyLike } from "../amounts";
 import { compact, count, inSeconds, latency, month, number, when } from "../format";
-import { Tabs } from "../forms";
+import { Tabs } from "../tabs";
 import { useLoad } from "../hooks";
 import { Fit, Load, Page, Section, Table } from "../layout";
 import { Lazy } from "../lazy";

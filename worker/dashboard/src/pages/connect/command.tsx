@@ -4,7 +4,7 @@ import type { Machine } from "../../api";
 import type { SetupCommand, ToolRow } from "../../api-types";
 import { now } from "../../clock";
 import { Code } from "../../code";
-import { Tabs } from "../../forms";
+import { Tabs } from "../../tabs";
 import { useAction } from "../../hooks";
 import { Section } from "../../layout";
 import { Button, ErrorBox, Notice } from "../../ui";

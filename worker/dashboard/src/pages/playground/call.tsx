@@ -6,7 +6,7 @@ import { ask, served } from "../../client";
 import { Code } from "../../code";
 import { useMemoryState } from "../../draft";
 import { count, number } from "../../format";
-import { Tabs } from "../../forms";
+import { Tabs } from "../../tabs";
 import { useAction } from "../../hooks";
 import { Table } from "../../layout";
 import { useFilter } from "../../route";

@@ -7,7 +7,8 @@ import { Dialog, losing } from "../../dialog";
 import { useDraft } from "../../draft";
 import { Finish } from "../../finish";
 import { useAction } from "../../hooks";
-import { Restored, Tabs, Text } from "../../forms";
+import { Restored, Text } from "../../forms";
+import { Tabs } from "../../tabs";
 import { Field } from "../../ui";
 import { Added } from "./added";
 import {

@@ -1,6 +1,7 @@
 import { now } from "../../clock";
 import type { ComponentChildren } from "preact";
-import { Choice, Tabs, TextFilter } from "../../forms";
+import { Choice, TextFilter } from "../../forms";
+import { Tabs } from "../../tabs";
 import { nameIn, type Names } from "../../named";
 import { FilterMenu } from "../../popover";
 import { useFilter } from "../../route";
