@@ -156,7 +156,7 @@ test("Codex's warm-up and lanes", async () => {
 test("errors have a status and leave the socket open", async () => {
   const c = await open();
   for (const [event, status, code] of [
-    ["not JSON", 400, null],
+    ["not JSON", 400, "invalid_json"],
     [{ type: "session.update" }, 400, null],
     [create("up/test-chat", "x", { stream_id: "" }), 400, "invalid_stream_id"],
     [create("up/test-chat", "x", { previous_response_id: "resp_none" }), 400, "previous_response_not_found"],
