@@ -60,7 +60,8 @@ func (h *Setup) Tools(ctx context.Context, c *auth.Call) (*httpmsg.Response, err
 	}{Object: "list", Placeholders: setup.Placeholders, Model: m.Settings.DefaultModel, SmallModel: m.Settings.SmallModel}
 	for i := range setup.Tools {
 		t := &setup.Tools[i]
-		v := toolView{ID: t.ID, Name: t.Name, Kind: t.Kind, Script: len(t.Files) > 0, Texts: t.AllTexts(), Notes: t.Notes, Public: t.Public}
+		v := toolView{ID: t.ID, Name: t.Name, Kind: t.Kind, Script: len(t.Files) > 0, Texts: t.AllTexts(),
+			Notes: t.Notes, Public: t.Public}
 		for j := range t.Files {
 			v.Files = append(v.Files, t.Files[j].Path())
 		}

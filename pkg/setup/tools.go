@@ -256,7 +256,7 @@ var Tools = [...]Tool{
 		Public: true,
 		Notes: []string{
 			"Cursor's servers make the calls: the gateway needs a public https:// address.",
-			"A tunnel gives one to a gateway on your computer: cloudflared tunnel --url http://127.0.0.1:8787 prints it. Open the dashboard there, and use that address here.",
+			"A gateway on your computer gets one by a tunnel: cloudflared tunnel --url http://127.0.0.1:8787 prints it. Open the dashboard there, and use that address here.",
 			"Whoever knows the address of a tunnel can call it, but not without a key: give the key a limit, and end the tunnel when you are done.",
 		},
 	},

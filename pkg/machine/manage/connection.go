@@ -189,8 +189,10 @@ func bareSecret(name, s string) string {
 				s = rest
 			}
 		}
-		variable, value, _ := strings.Cut(s, "=") // a key in base64 has = at its end alone, and no _ with it
-		if value != "" && value[0] != '=' && strings.Contains(variable, "_") && only(strings.TrimSpace(variable), func(c byte) bool { return 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' }) {
+		// A key in base64 has = at its end alone, and no _ with it.
+		variable, value, _ := strings.Cut(s, "=")
+		if variable = strings.TrimSpace(variable); value != "" && value[0] != '=' && strings.Contains(variable, "_") &&
+			only(variable, upperWord) {
 			s = value
 		}
 		if s = strings.TrimSpace(s); s == before {
@@ -198,6 +200,8 @@ func bareSecret(name, s string) string {
 		}
 	}
 }
+
+func upperWord(c byte) bool { return 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' }
 
 // applyData changes providerSpecificData by the fields given; null removes one.
 func (o *Manager) applyData(in *Input, c *connInput, seed bool) {
