@@ -26,6 +26,7 @@ type ProviderRow struct {
 	Rebase   bool           `json:"baseUrlAllowed"` // another base address may be given
 	BaseURL  string         `json:"baseUrl,omitempty"`
 	Local    bool           `json:"local"`                 // runs on the operator's own network
+	LocalOff bool           `json:"localOff,omitempty"`    // is Local, and the gateway calls no private addresses
 	Lists    bool           `json:"listsModels"`           // has a list of models to ask for
 	KeyURL   string         `json:"keyUrl,omitempty"`      // where its keys are created
 	Prefixes []string       `json:"keyPrefixes,omitempty"` // with which its keys alone begin
@@ -43,7 +44,7 @@ func (h *OAuth) Catalog(context.Context, *auth.Call) (*httpmsg.Response, error) 
 	}{"list", []ProviderRow{}}
 	for _, d := range provider.All() {
 		r := rowOf(d)
-		r.ConnectError = h.Unusable[d.ID]
+		r.ConnectError, r.LocalOff = h.Unusable[d.ID], d.Local && !h.AllowPrivate
 		for i := range h.Clients {
 			if h.Clients[i].ID == d.ID {
 				r.Connect = h.Clients[i].Flows()

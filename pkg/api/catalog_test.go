@@ -71,6 +71,9 @@ func TestCatalogListsHowAccountsSignIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if off := gjson.GetBytes(b, `data.#(localOff==true)#.id`).Raw; off != `["ollama","searxng"]` {
+		t.Errorf("local providers that are not called: %s", off)
+	}
 	for id, want := range map[string]string{
 		"openai": `[]`, "mistral": `["device"]`, acme: `["authorize","device"]`, free: `["authorize"]`,
 	} {

@@ -32,6 +32,8 @@ type OAuth struct {
 	// what a request was addressed to.
 	PublicURL string
 	Rand      io.Reader
+	// AllowPrivate is that of provider.CheckBaseURL.
+	AllowPrivate bool
 }
 
 // callbackPath is registered with the identity providers, behind PublicURL.

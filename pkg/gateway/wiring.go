@@ -277,7 +277,8 @@ func (w *wiring) management(h *handlers, sessions *session.Sessions) *api.Handle
 	if w.prices != nil {
 		objects.Prices = w.pricesState
 	}
-	signIns := &api.OAuth{Handler: objects, Clients: w.clients, Unusable: w.badRows, PublicURL: w.public, Rand: w.Rand}
+	signIns := &api.OAuth{Handler: objects, Clients: w.clients, Unusable: w.badRows, PublicURL: w.public, Rand: w.Rand,
+		AllowPrivate: w.AllowPrivate}
 	signIn := &api.SignIn{OAuth: signIns, Sessions: sessions, Keys: w.keys, Flow: &oidc.Flow{
 		Client:    &oidc.Client{Do: w.Do, Verify: w.Verify, Now: w.Now, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts()},
 		KeySecret: []byte(w.KeySecret), Rand: w.Rand, Spend: api.Spend(w.Objects)}}

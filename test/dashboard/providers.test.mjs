@@ -924,6 +924,20 @@ test("accounts are grouped by provider and show their state, last hour, spend an
     .waitFor();
 });
 
+test("the gallery says when the gateway calls no local servers", async (t) => {
+  const { page } = await machine(t);
+  const hint = page.getByText("This gateway does not call servers on this computer or its network.");
+  await page.getByRole("link", { name: "Add provider" }).first().click();
+  await page.getByRole("button", { name: "Add vLLM" }).waitFor();
+  assert.equal(await hint.count(), 0, "the gateway of the tests does");
+  await page.route("**/api/catalog/providers", async (route) => {
+    const list = await (await route.fetch()).json();
+    return route.fulfill({ json: { ...list, data: list.data.map((p) => ({ ...p, localOff: p.local })) } });
+  });
+  await page.reload();
+  await hint.waitFor();
+});
+
 test("a local server is found by its name and added with its usual address", async (t) => {
   const { page, list, machineId } = await machine(t);
   await page.goto(`${b.url}/#/m/${machineId}/providers/add`);

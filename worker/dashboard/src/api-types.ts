@@ -159,6 +159,8 @@ export interface ProviderRow {
   baseUrlAllowed: boolean;
   baseUrl?: string;
   local: boolean;
+  /** the gateway calls no private addresses */
+  localOff?: boolean;
   listsModels: boolean;
   /** sign-in flows of its accounts */
   connect: ("authorize" | "device")[];

@@ -19,6 +19,8 @@ import { statusOf } from "./health";
 import { last } from "./priorities";
 import { serverFits, servers } from "./servers";
 
+const own = "Your own server";
+
 // Gallery shows the table of providers to choose from.
 export function Gallery({ machine }: PageProps) {
   const list = useLoad(() => machine.list<ProviderRow>("/catalog/providers"), [machine]);
@@ -102,7 +104,7 @@ export function Gallery({ machine }: PageProps) {
                 .map(ofTable),
             ],
             [
-              "Your own server",
+              own,
               [
                 ...families.map(([id, name]) => tile(id, id, name, "Any compatible server", "")),
                 ...local.map((s) => tile(s, s.id, s.name, s.baseUrl.replace("http://", ""), "")),
@@ -122,6 +124,13 @@ export function Gallery({ machine }: PageProps) {
                   tiles.length > 0 && (
                     <section key={title} class="stack" aria-label={title}>
                       <h2>{title}</h2>
+                      {title === own && data.some((p) => p.localOff) && (
+                        <p class="muted small">
+                          This gateway does not call servers on this computer or its network. To allow it, stop weir and
+                          start it with <code>ALLOW_PRIVATE_UPSTREAMS=true weir serve</code>; on Cloudflare that is not
+                          possible.
+                        </p>
+                      )}
                       <ul class="tiles">{tiles}</ul>
                     </section>
                   ),
