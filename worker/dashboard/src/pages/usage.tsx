@@ -19,7 +19,6 @@ import { Views } from "../views";
 import type { Line } from "./usage/chart";
 import {
   amount,
-  approximate,
   change,
   type Column,
   columns,
@@ -33,6 +32,7 @@ import {
 } from "./usage/columns";
 import { FilterFields, PeriodFields, useIds, usePeriod } from "./usage/filters";
 import { MonthTotal, monthQuery, useMonth } from "./usage/month";
+import { approximate } from "./usage/outcomes";
 import {
   filterOf,
   type GroupUsage,

@@ -3,7 +3,7 @@ import { lowerBound, money, type Write } from "../../amounts";
 import { clock, compact, count, day, inSeconds, latency, number, percent } from "../../format";
 import { Fit } from "../../layout";
 import { to } from "../../route";
-import { approximate, successRate } from "../usage/columns";
+import { approximate, successRate } from "../usage/outcomes";
 import { dayMs, hourMs, startOf } from "../usage/span";
 
 export type Range = "hour" | "day" | "week";

@@ -3,7 +3,7 @@ import { dollars, lowerBound, type Write } from "../../amounts";
 import { compact, day, weekday } from "../../format";
 import { Section } from "../../layout";
 import { to } from "../../route";
-import { outcomes } from "../usage/columns";
+import { outcomes } from "../usage/outcomes";
 import { Bars, type Counts, failed, type Series } from "./figures";
 
 const wholeFrom = 100; // dollars of a day, which are shown without cents
@@ -20,7 +20,7 @@ const rows: { name: string; metric: string; value: (c: Counts) => number | undef
 // requests by their outcome, in the colors of the page Usage, so that all have one scale.
 export function Week({ machine, series: { steps, total } }: { machine: Machine; series: Series }) {
   const most = Math.max(...steps.map(({ row }) => row.requests ?? 0));
-  const partsOf = (row: Counts) => others.map(({ name, color, value }) => ({ name, color, n: value(row) }));
+  const partsOf = (row: Counts) => others.map(({ name, color, value }) => ({ name, color, n: value({ ...row }) }));
   const found = partsOf(total).filter(({ n }) => n > 0);
   const text = (metric: string, row: Counts, n?: number) => {
     if (n === undefined) return "–";

@@ -3,6 +3,7 @@
 import { lowerBound, money } from "../../amounts.ts";
 import { latency, number, percent } from "../../format.ts";
 import { reasons } from "../requests/outcome.ts";
+import { answered, type Figures, outcomes, successRate } from "./outcomes.ts";
 
 // Dimensions are what the rows of GET /api/usage are grouped by.
 export interface Dimensions {
@@ -20,9 +21,6 @@ export interface Dimensions {
   /** "project=atlas" */
   tag?: string;
 }
-
-// Figures are the numbers of a row, by the names of their JSON fields.
-export type Figures = Partial<Record<string, number>>;
 
 // UsageRow is a row of GET /api/usage: a Dimensions with Figures.
 export type UsageRow = Dimensions;
@@ -43,7 +41,7 @@ export interface Column {
   /** a sum, drawn as stacked bars */
   stacks?: boolean;
   /** the parts of one bar without a group */
-  parts?: { name: string; value: (f: Figures) => number; color?: "bad" | "rest" }[];
+  parts?: { name: string; value: (f: Figures) => number; color?: string }[];
   /** the requests that the number is of, as filters of the page of requests */
   of?: Record<string, string>;
   /** for a column that is not a plain sum */
@@ -67,14 +65,8 @@ const percentile = (field: string, head: string, more?: Partial<Column>): Column
   ...more,
 });
 
-// answered returns the requests that the success rate is of: those that were not refused.
-const answered = (f: Figures) => (f.succeeded ?? 0) + (f.providerFailed ?? 0) + (f.noAccount ?? 0);
-
 // timed returns the requests that latencyMs is the sum over.
 const timed = (f: Figures) => (f.requests ?? 0) - (f.refused ?? 0) - (f.noAccount ?? 0);
-
-// successRate returns the share of the requests that providers have answered.
-export const successRate = (f: Figures) => (answered(f) ? (f.succeeded ?? 0) / answered(f) : 0);
 
 export const columns: Column[] = [
   {
@@ -82,13 +74,7 @@ export const columns: Column[] = [
     head: "Requests",
     metric: { id: "requests", name: "Requests" },
     stacks: true,
-    parts: [
-      { name: "Succeeded", value: (f) => f.succeeded ?? 0 },
-      { name: "Provider failed", value: (f) => f.providerFailed ?? 0, color: "bad" },
-      { name: "No account available", value: (f) => f.noAccount ?? 0 },
-      { name: "Refused", value: (f) => f.refused ?? 0 },
-      { name: "Client disconnected", value: (f) => f.left ?? 0, color: "rest" },
-    ],
+    parts: outcomes,
     main: true,
     text: number,
   },
@@ -229,21 +215,13 @@ export function textOf(c: Column, r: UsageRow, write = c.text): string {
   return lowerBound(write, amount(c, r), c.text === money ? figure(r, "unpricedAttempts") : 0);
 }
 
-// approximate marks the text of what estimated attempts are a part of: tokens and, if it is no lower
-// bound, the cost.
-export const approximate = (id: string, text: string, attempts = 0) =>
-  attempts > 0 && /^(tokens|inputTokens|outputTokens|cost)/.test(id) && text[0] !== "≥" ? `≈ ${text}` : text;
-
 // partsOf returns the parts of a metric's bar, from its foot, with the classes of their colors.
 export const partsOf = (c: Column) =>
   (c.parts ?? []).map(({ name, color, value }, i) => ({
     name,
     color: color ?? `s${i}`,
-    value: (r: object) => value(r as Figures),
+    value: (r: UsageRow) => value(figures(r)),
   }));
-
-// outcomes are the parts of the requests.
-export const outcomes = partsOf(columns[0]);
 
 // change returns how much a value differs from that of an earlier period: "+12.5%", or
 // "+2 points" of a share; "" if one of them is unknown.
