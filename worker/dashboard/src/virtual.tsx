@@ -1,4 +1,5 @@
 // Long lists: only the rows near the screen are in the document.
+import "./virtual.css";
 import type { ComponentChildren, Ref } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Slice, sliceOf } from "./slice";
