@@ -150,4 +150,9 @@ test("a sign-in link signs in once and leaves nothing in the address", async (t)
   await page.goto(`${b.url}/#/sign-in/once-abc`);
   await page.getByText("This sign-in link has expired or was used before.").waitFor();
   assert.doesNotMatch(page.url(), /once-abc/);
+  // The field takes a link too.
+  codes.length = 0;
+  await signIn(page, `${b.url}/#/sign-in/once-def`);
+  await page.getByRole("heading", { name: "Machines" }).waitFor();
+  assert.deepEqual(codes, ["once-def"]);
 });

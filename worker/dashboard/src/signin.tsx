@@ -20,9 +20,14 @@ export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s:
   const submit = (e: Event) => {
     e.preventDefault();
     void action.run(async () => {
-      const session = await signIn(token.trim()).catch((e: unknown) => {
+      const [text, link] = token.trim().split("#/sign-in/"); // a sign-in link is taken too
+      const session = await signIn(link ?? text).catch((e: unknown) => {
         if (e instanceof ApiError && e.status === 401)
-          throw new Error("This is not the operator token or a management key.");
+          throw new Error(
+            link
+              ? "This sign-in link has expired or was used before."
+              : "This is not the operator token or a management key.",
+          );
         throw e;
       });
       set("");
