@@ -395,3 +395,19 @@ test("figures that cannot be loaded show an error and can be tried again", async
   await answered(page, "GET", () => alert.getByRole("button", { name: "Try again" }).click());
   await alert.waitFor({ state: "detached" });
 });
+
+test("the page recovers by itself, within seconds", async (t) => {
+  const me = await used(b);
+  const page = await open(t, b, { at: `#/m/${me.machineId}/keys`, failures: ["GET /* 0"] });
+  await settled(page);
+  await page.clock.install();
+  await page.route(/\/api\/(usage|requests|budgets|providers|quota)/, (route) => route.abort("connectionrefused"));
+  await page.goto(`${b.url}/#/m/${me.machineId}/overview`);
+  const alert = page.getByRole("alert").filter({ hasText: "The gateway cannot be reached." });
+  await alert.waitFor();
+  await page.clock.pauseAt(new Date(Date.now() + 60_000));
+  await alert.waitFor();
+  await page.unrouteAll({ behavior: "wait" });
+  for (let i = 0; i < 10; i++) await page.clock.runFor(500);
+  await alert.waitFor({ state: "detached" });
+});

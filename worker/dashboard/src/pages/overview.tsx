@@ -16,7 +16,7 @@ import { Next } from "./overview/next";
 import { Week } from "./overview/week";
 import { Cut, ErrorBox } from "../ui";
 
-const newMs = 4000; // between refreshes, while the checklist is shown
+const newMs = 4000; // between refreshes, while the checklist or an error is shown
 const refreshMs = 30_000;
 const failures = 5; // that are listed
 
@@ -72,8 +72,8 @@ export default function Overview({ machine, machineName, has }: PageProps) {
   const reload = async () => {
     await Promise.all(all.map((l) => l.reload()));
   };
-  useRefresh(reload, isNew ? newMs : refreshMs);
   const errors = all.map((l) => l.error);
+  useRefresh(reload, isNew || errors.some(Boolean) ? newMs : refreshMs);
   const said = errors.find((e, i) => e && errors.indexOf(e) < i); // of more than one part
   const unknown = [failed, budgets].every((l) => l.data === null && l.error && l.error === said);
   // above is whether the upper parts have their height, so that nothing below moves.
