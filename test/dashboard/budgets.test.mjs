@@ -27,6 +27,7 @@ test("a budget is created, used, exhausted, changed and deleted", async (t) => {
   await form.getByLabel("Limit").fill("2");
   await form.getByLabel("Unit").selectOption({ label: "Requests" });
   await form.getByLabel("Resets").selectOption({ label: "Every day" });
+  await form.getByText("A new budget counts from now on; what was used before is not in it.").waitFor();
   await form.getByLabel("Models").fill("up/test-chat");
   await form.getByLabel("Webhook").fill("https://hooks.example.com/weir");
   await looks(page, "budgets-new");

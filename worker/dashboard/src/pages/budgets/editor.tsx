@@ -94,7 +94,10 @@ export function Editor({
               <Options of={Object.entries(unitNames)} />
             </select>
           </Field>
-          <Field label="Resets" hint="At midnight, in the time zone of the settings.">
+          <Field
+            label="Resets"
+            hint={`At midnight, in the time zone of the settings.${b.id ? "" : " A new budget counts from now on; what was used before is not in it."}`}
+          >
             <select
               value={form.window}
               disabled={!!b.id}
