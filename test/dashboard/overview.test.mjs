@@ -129,7 +129,7 @@ test("figures are those of the last hour, day or week", async (t) => {
     assert.equal(tokens[0], `≈ ${(total.inputTokens + total.outputTokens).toLocaleString("en")}`);
     assert.match((await figure(page, "Latency p95"))[0], /^(≤ )?(\d+ ms|[\d.]+ s)$/);
     const [spend, unpriced] = await figure(page, "Spend");
-    assert.deepEqual([spend, unpriced], ["–", `cost of ${total.unpricedAttempts} attempts unknown`]);
+    assert.deepEqual([spend, unpriced], ["–", `cost of ${total.unpricedAttempts} attempts unknown. Set prices`]);
   }
   await looks(page, "overview");
   await page.reload();
@@ -207,7 +207,7 @@ test("a week is shown by day, read as a table, and the next step is one", async 
     await next.getByRole("link").allInnerTexts(),
   ];
   assert.deepEqual(await step(), [
-    "4 attempts this week without a price, so the spend shown is too low.",
+    "4 attempts this week without a price, so the spend shown is too low. The price of your own server can be 0.",
     ["Set prices"],
   ]);
   // The most urgent comes first: a budget that is used up, then an account that is refused.

@@ -139,7 +139,14 @@ export function Figures({
             <dd title={value === undefined ? "" : textOf(f, total, f.text, value)}>
               <Fit>{textOf(f, total, f.short ?? f.text, value)}</Fit>
             </dd>
-            <dd class="note">{note}</dd>
+            <dd class="note">
+              {note}
+              {note && f.metric === "cost" && (
+                <>
+                  . <a href={`${to(machine.id, "models")}?view=prices`}>Set prices</a>
+                </>
+              )}
+            </dd>
             <dd>
               <Bars
                 values={steps.map(({ at, row }) => {

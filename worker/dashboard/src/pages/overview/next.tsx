@@ -65,7 +65,7 @@ export function nextStep(k: Known): Step | null {
     };
   if (k.unpriced > 0)
     return {
-      text: `${count(k.unpriced, "attempt")} this week without a price, so the spend shown is too low.`,
+      text: `${count(k.unpriced, "attempt")} this week without a price, so the spend shown is too low. The price of your own server can be 0.`,
       action: "Set prices",
       page: ["models"],
       query: "view=prices",
