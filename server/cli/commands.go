@@ -444,6 +444,7 @@ var (
 		{title: "COST", show: requestCost, right: true, min: 8, extra: true},
 		{title: "STATUS", path: "status", right: true, min: 6, extra: true},
 		{title: "ACCOUNT", path: "connectionId", show: named, min: 10, extra: true},
-		{title: "INPUT", show: tokens("inputTokens"), right: true, min: 6, extra: true}, {title: "OUTPUT", show: tokens("outputTokens"), right: true, min: 6, extra: true},
+		{title: "INPUT", show: tokens("inputTokens"), right: true, min: 6, extra: true},
+		{title: "OUTPUT", show: tokens("outputTokens"), right: true, min: 6, extra: true},
 		{title: "ID", path: "id", min: 36, extra: true, whole: true}, {title: "ERROR", path: "error", min: 12}}
 )

@@ -209,7 +209,7 @@ func (a *app) setAccount(ctx context.Context, in *input) error {
 	return a.make(ctx, in)
 }
 
-// free returns an error with a text if another row of a list has the name that the call gives: commands and weir.yaml
+// free returns an error with a text if another row of a list has the name that a row gets: commands and weir.yaml
 // could not tell them apart.
 func (in *input) free(ctx context.Context, list, text string) error {
 	name, _ := in.body["name"].(string)
