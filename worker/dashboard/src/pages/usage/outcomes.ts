@@ -1,4 +1,4 @@
-// Overview and Usage say alike how requests ended, in which colors, and what is estimated.
+// Figures that Overview and Usage share: how requests ended, in which colors, and what is estimated.
 
 // Figures are the numbers of a row, by the names of their JSON fields.
 export type Figures = Partial<Record<string, number>>;
