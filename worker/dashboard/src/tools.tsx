@@ -19,6 +19,7 @@ export function useTools(machine: Machine) {
   return useLoad(() => machine.get<ToolList>("/setup"), [machine]);
 }
 
+const chat = "llm"; // the kind of chat models
 const broken = ["key_refused", "out_of_credit", "unreachable", "blocked"];
 
 // readyFirst returns the ids of models, those last whose accounts are known not to work.
@@ -35,9 +36,9 @@ export function readyFirst(models: { id: string; owned_by: string }[], conns: Co
 // the whole catalogue then. A member does not see the accounts.
 export const useModelIds = (machine: Machine) =>
   useLoad(async () => {
-    if (!machine.may("viewer")) return machine.modelIds("llm");
+    if (!machine.may("viewer")) return machine.modelIds(chat);
     const [models, conns] = await Promise.all([
-      machine.list<ModelRow>("/models/list/llm"),
+      machine.list<ModelRow>(`/models/list/${chat}`),
       machine.list<ConnectionRow>("/providers"),
     ]);
     return conns.some((c) => c.isActive) ? readyFirst(models, conns) : [];
