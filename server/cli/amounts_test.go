@@ -33,7 +33,7 @@ func TestAmountsSayWhatIsUnknown(t *testing.T) {
 		{usageColumns, `{"costUsd":0.000095}`, "COST", "$0.000095"},
 		{usageColumns, `{"costUsd":0.99999}`, "COST", "$1.00"},
 		{usageColumns, `{"costUsd":123456.785}`, "COST", "$123456.79"},
-		// Estimated tokens are marked, as in the dashboard.
+		// Estimated tokens and their cost are marked, as in the dashboard.
 		{usageColumns, `{"costUsd":1.5,"inputTokens":9,"estimatedAttempts":1}`, "COST", "≈ $1.50"},
 		{usageColumns, `{"costUsd":1.5,"unpricedAttempts":1,"estimatedAttempts":1}`, "COST", "≥ $1.50"},
 		{usageColumns, `{"inputTokens":9,"estimatedAttempts":1}`, "INPUT", "≈ 9"},
