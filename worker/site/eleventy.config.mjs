@@ -104,6 +104,13 @@ const plain = (html) =>
     .replace(/\s+/g, " ")
     .trim();
 
+// order is that of the pages of the menu.
+const order = navigation.flatMap((group) => group.pages);
+
+// whole are the pages that are searched whole; of others, for maintainers, the search has the headings and what
+// follows on them first.
+const whole = new RegExp(`^(providers/.*|${order.join("|")})$`);
+
 // sections returns the sections of a page for the search: each heading with its text.
 function sections(url, html) {
   const main = html.slice(html.indexOf('<main id="main">'), html.search(/<nav class="turn"|<footer>/));
@@ -111,10 +118,11 @@ function sections(url, html) {
   const parts = main.split(/(?=<h[123] id=)/).filter((part) => head.test(part));
   const titles = parts.map((part) => plain(head.exec(part)[2]));
   return parts.map((part, i) => {
-    const [whole, anchor] = head.exec(part);
+    const [heading, anchor] = head.exec(part);
     const path = url.replace(/(^|\/)index\.html$|\.html$/, "$1");
     const more = words[i === 0 ? path : `${path}#${anchor}`];
-    return { url, anchor, page: titles[0], title: titles[i], text: plain(part.slice(whole.length)), words: more };
+    const text = plain(part.slice(heading.length)).slice(0, whole.test(path) ? undefined : 200);
+    return { url, anchor, page: titles[0], title: titles[i], text, words: more };
   });
 }
 
@@ -186,7 +194,6 @@ export default function (config) {
   config.addFilter("titleOf", (path) => titles.get(path));
   config.addFilter("pathOf", urlOf);
   config.addFilter("contents", contents);
-  const order = navigation.flatMap((group) => group.pages);
   config.addFilter("after", (file, step) => {
     const at = order.indexOf(urlOf(file));
     return at < 0 ? undefined : order[at + step];

@@ -50,7 +50,8 @@ export const words = {
   "guides/command-line#watch": "tail",
   "guides/command-line#which-gateway": "delete machine remove tenant",
   "providers/ollama": "ollama",
-  "faq#subscriptions": "claude max claude pro chatgpt plus chatgpt pro codex copilot gemini advanced google ai pro plan",
+  "faq#subscriptions":
+    "claude max claude pro chatgpt plus chatgpt pro codex copilot gemini advanced google ai pro plan",
   faq: "license free open source offline air-gapped disable telemetry phone home redis",
   "guides/sign-in": "sso oidc saml okta entra google identity provider login",
   creations: "billed twice duplicate idempotency video image",
