@@ -35,14 +35,14 @@ func TestBudgetAddsNoLimitThatTheModelRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		name, provider, prices, budget, custom string
 		listed                                 bool
-		attempts                               int
+		status                                 int
 	}{
-		{"nothing is known", chat, "", `"unit":"tokens","limit":500000`, "", false, 2},
-		{"the server lists its context", chat, "", `"unit":"tokens","limit":500000`, "", true, 1},
-		{"a custom model has its context", chat, "", `"unit":"tokens","limit":500000`, `"contextLength":8192`, false, 1},
-		{"a custom model has its longest answer", chat, "", `"unit":"tokens","limit":500000`, `"maxTokens":2048`, false, 1},
-		{"dollars", chat, `"up/m":"1/10"`, `"unit":"usd","limit":5`, "", false, 2},
-		{"another vendor's model of a Messages server gets what it gets without a budget", anthropic, "", `"unit":"tokens","limit":500000`, "", false, 1},
+		{"nothing is known", chat, "", `"unit":"tokens","limit":500000`, "", false, 400},
+		{"the server lists its context", chat, "", `"unit":"tokens","limit":500000`, "", true, 200},
+		{"a custom model has its context", chat, "", `"unit":"tokens","limit":500000`, `"contextLength":8192`, false, 200},
+		{"a custom model has its longest answer", chat, "", `"unit":"tokens","limit":500000`, `"maxTokens":2048`, false, 200},
+		{"dollars", chat, `"up/m":"1/10"`, `"unit":"usd","limit":5`, "", false, 400},
+		{"another vendor's model of a Messages server gets what it gets without a budget", anthropic, "", `"unit":"tokens","limit":500000`, "", false, 200},
 	} {
 		w := newWorld(t)
 		w.Answer = small
@@ -59,11 +59,11 @@ func TestBudgetAddsNoLimitThatTheModelRefuses(t *testing.T) {
 		w.Seen = nil
 		const body = `{"model":"up/m","messages":[{"role":"user","content":"a"}]}`
 		plan := w.do("POST", "/"+id+"/api/explain", adminToken, `{"path":"/v1/chat/completions","body":`+body+`}`)
-		if set := gjson.Get(plan.body, "plan.0.dropped.0").Str; strings.HasPrefix(set, "max_tokens=") != (tt.attempts == 2) {
+		if set := gjson.Get(plan.body, "plan.0.dropped.0").Str; strings.HasPrefix(set, "max_tokens=") != (tt.status == 400) {
 			t.Errorf("%s: the plan sets %q", tt.name, set)
 		}
 		sent := w.do("POST", "/v1/chat/completions", key, body)
-		if sent.status != 200 || len(w.Seen) != tt.attempts {
+		if sent.status != tt.status || len(w.Seen) != 1 {
 			t.Errorf("%s: %d after %d attempts: %s", tt.name, sent.status, len(w.Seen), sent.body)
 		}
 	}

@@ -36,8 +36,6 @@ type exchange struct {
 	req     *Request
 	targets []routing.Target
 	input   int64 // estimated tokens of the request; -1 while not estimated
-	// unlimited reports that the request limits its answer in none of the ways that budgets read.
-	unlimited bool
 }
 
 // attempt is one upstream call of an exchange.
@@ -196,7 +194,7 @@ func (a *attempt) options() llm.Options {
 		Tools: &a.tools, Vendor: !a.Target.Provider.Compatible, LongUser: a.req.LongUser,
 		Attribution: a.atAnthropic(),
 	}
-	if !a.req.Compaction && !a.forms.noLimit { // a compaction has no limit
+	if !a.req.Compaction { // which has no limit
 		o.OutputLimit = a.Target.OutputLimit
 	}
 	if a.api.dialect != a.req.Dialect && len(a.req.Body) > memory.Uncounted {

@@ -78,7 +78,7 @@ func (d *Proxy) Answer(ctx context.Context, c *auth.Call, a *Request) (*Result, 
 	x.send = accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Session: session, Targets: targets,
 		Build: x.build, Read: readAnswer, Repeats: true, Estimate: a.estimate(c.Machine)}
 	if x.send.Estimate.Text {
-		x.input, x.unlimited = x.send.Estimate.Input, x.send.Estimate.Output == 0
+		x.input = x.send.Estimate.Input
 	}
 	res, err := d.Accounts.Send(ctx, &x.send)
 	if err != nil {

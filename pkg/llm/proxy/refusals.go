@@ -34,8 +34,6 @@ type refusals struct {
 	once bool
 	// noThoughts: it has refused the signature of a thought of this conversation.
 	noThoughts bool
-	// noLimit: it has refused the limit that budgets have added.
-	noLimit bool
 }
 
 const (
@@ -224,11 +222,11 @@ func (a *attempt) OtherForm(e *apierr.Error, body []byte) (retry bool, instead *
 	if a.refusesThoughts(&r) || a.refusesStreamOptions(&r) {
 		return true, nil
 	}
-	if a.adapts() && a.learn(&r) || a.refusesLimit(&r) {
-		return true, nil
-	}
 	if !a.adapts() {
 		return false, nil
+	}
+	if a.learn(&r) {
+		return true, nil
 	}
 	if first := a.forms.first; first != nil && e.Param != first.Param {
 		if other := ir.Opposite(e.Param); other != "" && slices.Contains(a.forms.learned, other) {
@@ -257,19 +255,6 @@ func (a *attempt) refusesThoughts(r *refusal) bool {
 	without, _, err := llm.Request(a.req.Dialect, a.api.dialect, a.req.Body, opt)
 	a.forms.noThoughts = err == nil && !bytes.Equal(without, r.sent)
 	return a.forms.noThoughts
-}
-
-// refusesLimit notes that the server has refused the limit that budgets have added, and reports
-// whether the request can be sent without: an answer of a model for which the limit is too
-// large is shorter than what was reserved.
-func (a *attempt) refusesLimit(r *refusal) bool {
-	if a.forms.noLimit || !a.unlimited || a.opt.OutputLimit == 0 {
-		return false
-	}
-	text := strings.ToLower(strings.ReplaceAll(r.Param+" "+r.message, "_", ""))
-	a.forms.noLimit = r.Code == accounts.CodeContextLength || strings.Contains(text, "maxtokens") ||
-		strings.Contains(text, "maxcompletiontokens") || strings.Contains(text, "maxoutputtokens")
-	return a.forms.noLimit
 }
 
 // learn notes what a server refuses by name, and reports whether the request can be sent in
