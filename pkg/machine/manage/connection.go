@@ -91,7 +91,7 @@ func (o *Manager) applyConnection(in *Input, row storage.Connection, seed bool) 
 		r.Inactive = !v
 	}
 	for _, f := range secretFields {
-		if v, ok := o.secretOf(in, f); ok {
+		if v, ok := o.secretOf(in, r.Provider, f); ok {
 			c.secrets[f] = v
 		}
 	}
@@ -133,9 +133,9 @@ func authTypeOf(c *connInput) string {
 	return "apikey"
 }
 
-// secretOf reads a secret. null and "" remove it. A Google key file may be the
+// secretOf reads a secret of a provider. null and "" remove it. A Google key file may be the
 // object itself.
-func (o *Manager) secretOf(in *Input, name string) (string, bool) {
+func (o *Manager) secretOf(in *Input, of, name string) (string, bool) {
 	v, ok := in.values[name]
 	if !ok {
 		return "", false
@@ -158,9 +158,11 @@ func (o *Manager) secretOf(in *Input, name string) (string, bool) {
 		return text, true
 	}
 	s := bareSecret(name, v.Str)
-	key, ok := rpc.ParseKey(s)
+	key, own := rpc.ParseKey(s)
+	own = own && !key.Old() && key.CheckOK(o.KeySecret)
+	d := provider.Lookup(of)
 	switch {
-	case ok && !key.Old() && key.CheckOK(o.KeySecret): // the provider would get it
+	case own && (d == nil || !d.Compatible): // the provider would get it; a compatible server may be this gateway
 		in.fail(name, "is a key of this gateway, not of the provider: create one at the provider")
 	case v.Type != gjson.String:
 		in.fail(name, "must be a string")
@@ -263,7 +265,7 @@ func (o *Manager) applyData(in *Input, c *connInput, seed bool) {
 		switch {
 		case name == "baseUrl" || name == "prefix" || name == "enabledModels" || name == "streamUsage" || name == "proxyUrl":
 		case name == store.ClientSecret || name == store.ProxyAuth:
-			s, _ := o.secretOf(in, name)
+			s, _ := o.secretOf(in, c.row.Provider, name)
 			c.secrets[name] = s
 		case len(name) > 64 || name == "" || !storage.IsPrintable(name):
 			in.fail("…", "has a field with an unusable name")

@@ -247,5 +247,6 @@ func TestKeyOfThisGatewayIsNoSecretOfAnAccount(t *testing.T) {
 			t.Errorf("%s %s: %d %s", call[0], call[1], status, v.Raw)
 		}
 	}
+	w.OK("POST", "/api/providers", `{"provider":"openai-compatible-0123abcd","apiKey":"`+key+`","providerSpecificData":{"baseUrl":"https://weir.example.com/v1"}}`)
 	w.OK("POST", "/api/providers", `{"provider":"openai","apiKey":"`+key[:len(key)-8]+`00000000"}`) // of another gateway
 }
