@@ -463,7 +463,7 @@ test("the OAuth proxy of a connection is set, preserved and removed, and its pas
     return [c.providerSpecificData.proxyUrl, c.secrets.includes("proxyAuth")];
   };
   await save("socks5://proxy.example.com:1080");
-  await page.getByRole("alert").getByText("proxyUrl is refused").waitFor();
+  await page.getByRole("alert").getByText("Proxy URL is refused").waitFor();
   await answered(page, "PUT", () => save("http://me:secret-of-the-proxy@proxy.example.com:3128"));
   await holds(page, () =>
     [...document.querySelectorAll("input")].some((i) => i.value === "http://proxy.example.com:3128"),
