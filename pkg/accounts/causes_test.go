@@ -140,7 +140,7 @@ func TestForbiddenModelKeepsTheAccount(t *testing.T) {
 		{"not in Vertex AI's Model Garden", provider.Vertex, denied, "Permission denied", true},
 		{"openai", 0, `{"error":{"message":"Project p does not have access to model m","type":"invalid_request_error","code":"model_not_found"}}`,
 			"Project p does not have access to model m", true},
-		{"anthropic", 0, `{"type":"error","error":{"type":"permission_error","message":"Not this model"}}`, "Not this model", true},
+		{"anthropic", 0, `{"type":"error","error":{"type":"permission_error","message":"Not this key"}}`, "", false},
 		{"bedrock", 0, `{"message":"You don't have access to the model with the specified model ID."}`,
 			"You don't have access to the model with the specified model ID", true},
 		{"groq", 0, `{"error":{"message":"blocked","type":"permissions_error","code":"model_permission_blocked_project"}}`, "blocked", true},

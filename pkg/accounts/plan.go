@@ -384,7 +384,7 @@ func (pl *plan) try(ctx context.Context, a *Attempt, cred *snapshot.Opened) (res
 	if f != nil && errors.Is(f.err, upstream.ErrSent) && pl.outcomes.uploads()+1 >= maxUploads {
 		f.next, f.passing = false, false
 	}
-	if f != nil && f.effect == badKey && call.Credential != nil {
+	if f != nil && call.Credential != nil && (f.effect == badKey || f.rank() == rankModel) {
 		f.next, f.refresh, f.effect = false, false, nothing
 	}
 	return resp, f

@@ -1,7 +1,6 @@
 package accounts
 
 import (
-	"cmp"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -34,7 +33,7 @@ func meaningOf(status int, code string, raw []byte) vendortext.Kind {
 		return means
 	}
 	v := vendorerror.Read(gjson.ParseBytes(raw))
-	switch means := vendortext.Find(status, cmp.Or(v.Reason, v.Type), v.Message); means {
+	switch means := vendortext.Find(status, v.Reason, v.Message); means {
 	case vendortext.ContextLength, vendortext.KeyRefused, vendortext.OutOfCredit, vendortext.ModelRefused:
 		return means // vendors have these messages in many places
 	}

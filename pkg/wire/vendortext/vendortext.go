@@ -96,7 +96,6 @@ var table = [...]Row{
 	{OutOfCredit, "Alibaba Model Studio", 400, "Arrearage", "",
 		"https://www.alibabacloud.com/help/en/model-studio/error-code"},
 	{ModelRefused, "OpenAI", 403, "model_not_found", "", "https://github.com/Aider-AI/aider/issues/604"},
-	{ModelRefused, "Anthropic", 403, "permission_error", "", "https://docs.anthropic.com/en/api/errors"},
 	{ModelRefused, "Amazon Bedrock", 403, "", "You don't have access to the model with the specified model ID",
 		"https://www.repost.aws/knowledge-center/bedrock-invokemodel-api-error"},
 	{ModelRefused, "Groq", 403, "model_permission_blocked_project", "", "https://console.groq.com/docs/model-permissions"},

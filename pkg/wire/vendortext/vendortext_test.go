@@ -81,8 +81,6 @@ func TestFind(t *testing.T) {
 		{400, "", "the prompt says: Incorrect API key provided", ""},
 		{400, "Arrearage", "", OutOfCredit},
 		{403, "model_not_found", "", ModelRefused},
-		{403, "permission_error", "Request not allowed", PlaceRefused},
-		{403, "permission_error", "This key may not use the model.", ModelRefused},
 		{403, "AccessDeniedException", "You don't have access to the model with the specified model ID.", ModelRefused},
 		{403, "AccessDeniedException", "they said: You don't have access to the model with the specified model ID.", ""},
 		{400, "context_length_exceeded", "", ContextLength},
