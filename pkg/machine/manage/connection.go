@@ -175,12 +175,13 @@ func (o *Manager) secretOf(in *Input, of, name string) (string, bool) {
 	return s, true
 }
 
-// bareSecret returns a secret without what is copied with it: blanks, quotes, NAME= and Bearer.
+// bareSecret returns a secret without what is copied with it: blanks, quotes, NAME= and Bearer, each in a few
+// layers at most, as every layer reads the text again.
 func bareSecret(name, s string) string {
 	if s = strings.TrimSpace(s); name == store.ProxyAuth { // any text
 		return s
 	}
-	for {
+	for range 8 {
 		before := s
 		if n := len(s); n > 2 && s[0] == s[n-1] && strings.IndexByte("\"'`", s[0]) >= 0 {
 			s = s[1 : n-1]
@@ -198,9 +199,10 @@ func bareSecret(name, s string) string {
 			s = value
 		}
 		if s = strings.TrimSpace(s); s == before {
-			return s
+			break
 		}
 	}
+	return s
 }
 
 func upperWord(c byte) bool { return 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' }

@@ -220,6 +220,10 @@ func TestSecretIsStoredWithoutWhatWasCopiedWithIt(t *testing.T) {
 			t.Errorf("%q is not compared as %q", typed, key)
 		}
 	}
+	quotes := strings.Repeat("'", 100_000)
+	if status, v := w.API("POST", "/api/providers", `{"provider":"openai","apiKey":"`+quotes+`"}`); status != 400 {
+		t.Errorf("the quotes are read one by one: %d %s", status, v.Raw)
+	}
 	for whole, part := range map[string]string{"QUJDREVGR0g=": "", "QUJDREVGR0==": "=", "AB_C=": "", "key=value": "value", "Basic 0123456789": "0123456789"} {
 		id := w.OK("POST", "/api/providers", `{"provider":"openai","apiKey":"`+whole+`"}`).Get("id").Str
 		answer := w.OK("POST", "/api/compare", `{"accounts":{"`+id+`":{"apiKey":"`+part+`","accessToken":""}}}`)
