@@ -351,9 +351,8 @@ func (pl *plan) dropped(a *Attempt) {
 func (pl *plan) try(ctx context.Context, a *Attempt, cred *snapshot.Opened) (resp *upstream.Response, f *failure) {
 	call := pl.call
 	resp, err := upstream.Do(ctx, pl.Doer, &a.Request)
-	headed := err == nil
-	a.headed = headed
-	if headed {
+	a.headed = err == nil
+	if a.headed {
 		if f = pl.answer(a, resp, &cred.Credential); f == nil && call.Read != nil {
 			err = call.Read(a, resp)
 			if f = failureOf(err, a, call.Billable); f != nil {
@@ -364,9 +363,9 @@ func (pl *plan) try(ctx context.Context, a *Attempt, cred *snapshot.Opened) (res
 	} else {
 		f = failureOf(err, a, call.Billable)
 	}
-	a.unresolved = unresolved(err, headed)
+	a.unresolved = unresolved(err, a.headed)
 	if f != nil && call.Repeats && !call.Billable && f.err.RetryAfter == 0 {
-		f.passing = !headed && f.effect == unstable || headed && f.effect == unsteady && resp.Status == 503
+		f.passing = !a.headed && f.effect == unstable || a.headed && f.effect == unsteady && resp.Status == 503
 	}
 	if a.Fault != nil {
 		if err := a.Fault(); err != nil {
@@ -378,7 +377,7 @@ func (pl *plan) try(ctx context.Context, a *Attempt, cred *snapshot.Opened) (res
 			a.unresolved = false // the request did not go up whole
 		}
 	}
-	if f != nil && tooLate(f.err, headed) {
+	if f != nil && tooLate(f.err, a.headed) {
 		f.next = false
 	}
 	if f != nil && errors.Is(f.err, upstream.ErrSent) && pl.outcomes.uploads()+1 >= maxUploads {
