@@ -106,6 +106,18 @@ func TestOperatorTokenThatIsElsewhereIsNotRotated(t *testing.T) {
 	}
 }
 
+// setSecrets replaces the secrets of a stopped server.
+func setSecrets(t *testing.T, home string, own secrets) {
+	t.Helper()
+	raw, err := json.Marshal(own)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(home, "data", secretsName), raw, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // API_KEY_SECRET checks the form of keys, so another one ends all of them; accounts stay, and new keys
 // work.
 func TestAnotherKeySecretEndsAllKeys(t *testing.T) {
@@ -114,13 +126,7 @@ func TestAnotherKeySecretEndsAllKeys(t *testing.T) {
 	old := s.key
 	own := s.stopped(home)
 	own.KeySecret = newSecret()
-	raw, err := json.Marshal(own)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(home, "data", secretsName), raw, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	setSecrets(t, home, own)
 	s = serveIn(t, home, func(*run) {})
 	out, err := askInit(context.Background(), filepath.Join(home, "data"), "second")
 	if err != nil {
@@ -148,13 +154,7 @@ func TestOtherCredentialsKeyIsWarnedAbout(t *testing.T) {
 		{newSecret() + "," + own.CredentialsKey, ""},
 	} {
 		own.CredentialsKey = tt.key
-		raw, err := json.Marshal(own)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(home, "data", secretsName), raw, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		setSecrets(t, home, own)
 		s = serveIn(t, home, func(*run) {})
 		if text := s.stderr.String(); strings.Contains(text, "CREDENTIALS_KEY") != (tt.want != "") || !strings.Contains(text, tt.want) {
 			t.Errorf("want %q: %s", tt.want, text)
