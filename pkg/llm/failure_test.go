@@ -20,8 +20,8 @@ func TestStreamErrorsHaveTypeOfDialect(t *testing.T) {
 	}
 	for status, want := range types {
 		for i, to := range []llm.Dialect{llm.Chat, llm.Messages} {
-			frame := string(llm.FailureFrame(nil, to, apierr.New(status, "", "m \"q\"")))
-			_, data, _ := strings.Cut(frame, "data: ")
+			frames := string(llm.FailedStream(to, options(), apierr.New(status, "", "m \"q\"")))
+			_, data, _ := strings.Cut(frames[strings.LastIndex(frames, "data: {"):], "data: ")
 			data, _, _ = strings.Cut(data, "\n")
 			var v struct {
 				Type  string

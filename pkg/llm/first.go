@@ -11,10 +11,10 @@ import (
 // reports, or nil. The first event decides whether another account is tried.
 func FirstFailure(from Dialect, name, data []byte) *apierr.Error {
 	if string(bytes.TrimSpace(data)) == "[DONE]" {
-		return apierr.New(502, "upstream_cut", "The provider ended the stream without an answer.")
+		return apierr.New(502, "upstream_cut", "The provider ended the stream without an answer. Try again.")
 	}
 	if ir.Check(data) != nil {
-		return apierr.New(502, "bad_upstream_stream", "The provider sent an event that is not JSON.")
+		return apierr.New(502, "bad_upstream_stream", "The provider sent an event that is not JSON. Check the base URL of the account, or try again.")
 	}
 	if harmless := dialects[from].harmless; harmless != nil && harmless(data) {
 		return nil

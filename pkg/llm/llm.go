@@ -223,7 +223,7 @@ func response(from, to Dialect, body []byte, opt ir.Options, spans bool) ([][]by
 
 // badBody returns the error of a 2xx answer that cannot be read.
 func badBody() *apierr.Error {
-	return apierr.New(502, "bad_upstream_body", "The provider's answer could not be read.")
+	return apierr.New(502, "bad_upstream_body", "The provider's answer could not be read. Check the base URL of the account, or try again.")
 }
 
 func readAnswer(a *ir.Answer, from Dialect, body []byte, copied int, opt *ir.Options) error {

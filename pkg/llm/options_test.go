@@ -132,10 +132,10 @@ func TestCollectReturnsAnswerOfStream(t *testing.T) {
 	}
 }
 
-func TestFailureFrameEndsStream(t *testing.T) {
+func TestFailedStreamEnds(t *testing.T) {
 	e := apierr.New(503, "overloaded", "The provider is overloaded.")
 	for _, to := range clients {
-		grammar(t, to, llm.FailureFrame(nil, to, e), false)
+		grammar(t, to, llm.FailedStream(to, options(), e), false)
 	}
 	s := llm.Stream(llm.Chat, llm.Chat, options())
 	if out := s.End(stream.ErrReset, []byte("x")); !bytes.HasPrefix(out, []byte("x")) {

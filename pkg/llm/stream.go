@@ -113,7 +113,7 @@ func (t *Translator) Push(chunk, out []byte) []byte {
 		events++
 	}
 	if err := t.in.Err(); err != nil && !t.ended {
-		t.fail(apierr.New(502, "bad_upstream_stream", "The provider sent an event over the size limit."))
+		t.fail(apierr.New(502, "bad_upstream_stream", "The provider sent an event over the size limit. Ask for a shorter answer."))
 	}
 	out = *b
 	*b = nil
@@ -142,7 +142,7 @@ func (t *Translator) take(name, data []byte) {
 	}
 	data = bytes.TrimSpace(data) // some servers write two spaces before [DONE]
 	if string(data) != "[DONE]" && ir.Check(data) != nil {
-		t.fail(apierr.New(502, "bad_upstream_stream", "The provider sent an event that is not JSON."))
+		t.fail(apierr.New(502, "bad_upstream_stream", "The provider sent an event that is not JSON. Try again."))
 		return
 	}
 	t.from.Read(name, data, &t.outcome)
@@ -223,12 +223,6 @@ func (t *Translator) Failure() *apierr.Error { return t.failure }
 
 // Complete reports whether the upstream's stream ended with its terminator.
 func (t *Translator) Complete() bool { return t.ended && t.failure == nil }
-
-// FailureFrame appends the error that ends a client's stream, for streams
-// without a Translator.
-func FailureFrame(dst []byte, to Dialect, e *apierr.Error) []byte {
-	return dialects[to].failure(dst, e)
-}
 
 // FailedStream returns a client's whole stream of an answer that failed before it
 // began.

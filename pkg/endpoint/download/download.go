@@ -41,7 +41,7 @@ func (d *Downloads) Get(ctx context.Context, r *httpmsg.Request, address string,
 	maxBody int64) (*upstream.Response, error) {
 	hop, err := provider.Hop(r.Header)
 	if err != nil {
-		return nil, apierr.New(508, "loop_detected", "The call has passed too many gateways. Remove this gateway's own address from its connections.")
+		return nil, apierr.New(508, "loop_detected", "The call has passed too many gateways. Remove this gateway's own address from its accounts.")
 	}
 	header := append(httpmsg.Header{hop}, first...)
 	for moves := 0; ; moves++ {

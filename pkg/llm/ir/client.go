@@ -63,23 +63,24 @@ func (c *Client) Error(e *apierr.Error) *apierr.Error {
 
 // AppendOpenAIError is Client.AppendError of OpenAI's dialects:
 //
-//	{"error":{message,type,param,code}}
+//	{"error":{message,type,param,code,provider?,doc_url?}}
 func AppendOpenAIError(dst []byte, e *apierr.Error, _ string) []byte {
 	type failure struct {
-		Message string  `json:"message"`
-		Type    string  `json:"type"`
-		Param   *string `json:"param"`
-		Code    *string `json:"code"`
-		DocURL  string  `json:"doc_url,omitempty"`
+		Message  string  `json:"message"`
+		Type     string  `json:"type"`
+		Param    *string `json:"param"`
+		Code     *string `json:"code"`
+		Provider string  `json:"provider,omitempty"`
+		DocURL   string  `json:"doc_url,omitempty"`
 	}
 	o := struct {
 		Error failure `json:"error"`
-	}{failure{Message: e.Message, Type: e.Type, DocURL: e.DocURL}}
+	}{failure{Message: e.Message, Type: e.Type, Provider: e.Provider, DocURL: e.DocURL}}
 	if e.Param != "" {
 		o.Error.Param = &e.Param
 	}
-	if e.Code != "" {
-		o.Error.Code = &e.Code
+	if code, _ := e.ShownCode(); code != "" {
+		o.Error.Code = &code
 	}
 	return AppendJSON(dst, o)
 }

@@ -60,8 +60,7 @@ func Describe(e *apierr.Error, root gjson.Result) {
 	case v.Type == "insufficient_quota":
 		e.Code = "insufficient_quota"
 	case plainName(v.Code):
-		e.Code = strings.Clone(v.Code)
-		e.VendorCode = e.Code
+		e.SetVendorCode(strings.Clone(v.Code))
 	}
 	if len(v.Param) <= 100 {
 		e.Param = strings.Clone(v.Param)

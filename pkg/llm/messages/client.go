@@ -24,15 +24,16 @@ var Client = ir.Client{
 // compacts reports whether Claude Code recognizes an error as a context overflow.
 func compacts(body []byte) bool { return ir.ClaudeCompacts(gjson.GetBytes(body, "error.message").Str) }
 
-// appendError appends {"type":"error","error":{type,message},"request_id"}.
+// appendError appends {"type":"error","error":{type,message,provider?,doc_url?},"request_id"}.
 func appendError(dst []byte, e *apierr.Error, requestID string) []byte {
 	type failure struct {
-		Type    string          `json:"type"`
-		Message string          `json:"message"`
-		Param   string          `json:"param,omitempty"` // of another vendor's error
-		Code    string          `json:"code,omitempty"`
-		Details json.RawMessage `json:"details,omitempty"`
-		DocURL  string          `json:"doc_url,omitempty"`
+		Type     string          `json:"type"`
+		Message  string          `json:"message"`
+		Param    string          `json:"param,omitempty"` // of another vendor's error
+		Code     string          `json:"code,omitempty"`
+		Provider string          `json:"provider,omitempty"`
+		Details  json.RawMessage `json:"details,omitempty"`
+		DocURL   string          `json:"doc_url,omitempty"`
 	}
 	m := struct {
 		Type      string  `json:"type"`
@@ -41,12 +42,14 @@ func appendError(dst []byte, e *apierr.Error, requestID string) []byte {
 	}{
 		Type: "error",
 		Error: failure{
-			Type: apierr.MessagesType(e.Status), Message: e.Message, Details: json.RawMessage(e.Details), DocURL: e.DocURL,
+			Type: apierr.MessagesType(e.Status), Message: e.Message, Details: json.RawMessage(e.Details), Provider: e.Provider,
+			DocURL: e.DocURL,
 		},
 		RequestID: requestID,
 	}
 	if e.Own {
-		m.Error.Type, m.Error.Param, m.Error.Code = e.Type, e.Param, e.Code
+		m.Error.Type, m.Error.Param = e.Type, e.Param
+		m.Error.Code, _ = e.ShownCode()
 	}
 	return ir.AppendJSON(dst, m)
 }

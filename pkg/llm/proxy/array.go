@@ -35,7 +35,7 @@ func (f *arrayForm) push(events, out []byte) []byte {
 	}
 	if f.in.Err() != nil && !f.failed {
 		out = f.fail(apierr.New(502, "bad_upstream_stream",
-			"The provider sent an event over the size limit.").AppendGemini(nil), out)
+			"The provider sent an event over the size limit. Ask for a shorter answer.").AppendGemini(nil), out)
 	}
 	if len(out) == before && f.in.Comments > comments {
 		out = append(out, '\n')

@@ -165,7 +165,7 @@ func (f *firstEvent) ended() error {
 	if f.known && f.in.Finish(&ev) {
 		return f.event(&ev)
 	}
-	return apierr.New(502, "bad_upstream_body", "The provider ended the stream without an answer.")
+	return apierr.New(502, "bad_upstream_body", "The provider ended the stream without an answer. Try again.")
 }
 
 // json reads a JSON answer to a request for a stream: an error, or the answer

@@ -171,7 +171,7 @@ func TestUpstreamErrorsPassUnchanged(t *testing.T) {
 		{"chat to chat", llm.Chat, "up/m", 422, azure, azure, "invalid_request_error", "content_filter", "prompt", "filtered"},
 		{"with a key in it", llm.Chat, "up/m", 400, `{"error":{"message":"bad key key-up-0123456789","more":[1, 2]}}`, `{"error":{"message":"bad key ***","more":[1, 2]}}`, "invalid_request_error", "", "", "bad key ***"},
 		{"any JSON of the same dialect", llm.Chat, "up/m", 404, `{"detail":"Not Found"}`, `{"detail":"Not Found"}`, "invalid_request_error", "", "", "Not Found"},
-		{"HTML", llm.Chat, "up/m", 404, `<html>nginx</html>`, "", "invalid_request_error", "", "", "The provider answered with status 404."},
+		{"HTML", llm.Chat, "up/m", 404, `<html>nginx</html>`, "", "invalid_request_error", "upstream_refused", "", `The provider of account "c-up" (OpenAI-compatible) answered with status 404 and no reason. Check the base URL of the account, and the name of the model.`},
 		{"messages to chat", llm.Chat, "an/m", 413, `{"type":"error","error":{"type":"request_too_large","message":"too large"}}`, "", "request_too_large", "", "", "too large"},
 		{"chat to messages", llm.Messages, "up/m", 400, `{"error":{"message":"long","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}`, "", "invalid_request_error", "context_length_exceeded", "messages", "prompt is too long: long"},
 		{"of the machine's own account", llm.Chat, "up/m", 401, `{"error":{"message":"Incorrect API key","type":"x","code":"invalid_api_key"}}`, "", "authentication_error", "account_key_refused", "", ""},

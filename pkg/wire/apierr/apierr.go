@@ -34,8 +34,11 @@ type Error struct {
 	// the answer's body. If empty, a body is written in the dialect.
 	Body []byte
 	// VendorCode is the upstream's own code, which Code has unless it was replaced
-	// by one of the gateway; may be empty.
+	// by one of the gateway; may be empty. See SetVendorCode.
 	VendorCode string
+	// Provider is the id of the provider whose answer, or missing answer, the error
+	// reports, "" for an error of the gateway alone. Clients see it beside the code.
+	Provider string
 	// DocURL is the page that explains the code; may be empty.
 	DocURL string
 	Err    error

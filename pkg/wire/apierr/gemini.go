@@ -43,7 +43,7 @@ func GeminiStatus(status int) string {
 //	{"error":{"code": HTTP status,"message","status","details":[…]}}
 //
 // The details are the page that explains the code (Help), and those that clients act
-// on: the wait (RetryInfo), the code (ErrorInfo), the field (BadRequest), and for a 429
+// on: the wait (RetryInfo), the code and whose it is (ErrorInfo), the field (BadRequest), and for a 429
 // after which a client must not retry by itself a quota of a day (QuotaFailure), which
 // Gemini CLI takes as final.
 // See docs/reference/dialects.md, a.7.
@@ -63,11 +63,16 @@ func (e *Error) AppendGemini(b []byte) []byte {
 		b = append(b, `",`...)
 		details = ","
 	}
-	if reason := reasonOf(e); reason != "" {
+	if code, vendors := e.ShownCode(); code != "" {
+		domain := "weir"
+		if vendors && e.Provider != "" {
+			domain = e.Provider
+		}
 		detail("ErrorInfo")
 		b = append(b, `"reason":"`...)
-		b = append(b, reason...)
-		b = append(b, `","domain":"weir"}`...)
+		b = append(b, reasonOf(e.Status, code)...)
+		b = append(b, `","domain":`...)
+		b = append(appendText(b, domain), '}')
 	}
 	if e.Param != "" && e.Status == 400 {
 		detail("BadRequest")
@@ -101,8 +106,8 @@ func (e *Error) AppendGemini(b []byte) []byte {
 
 // reasonOf returns the code of an error as ErrorInfo has it: capitals, digits and
 // underscores. A wrong key has Google's own reason, which tools look for.
-func reasonOf(e *Error) string {
-	if e.Status == 401 && e.Code == "invalid_api_key" {
+func reasonOf(status int, code string) string {
+	if status == 401 && code == "invalid_api_key" {
 		return "API_KEY_INVALID"
 	}
 	return strings.Map(func(c rune) rune {
@@ -113,7 +118,7 @@ func reasonOf(e *Error) string {
 			return c
 		}
 		return '_'
-	}, e.Code)
+	}, code)
 }
 
 // appendText appends a JSON string in which <, > and & are as they are written.

@@ -32,6 +32,10 @@ func TestAppendGemini(t *testing.T) {
 			`{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"RATE_LIMIT_EXCEEDED","domain":"weir"},` +
 			`{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaId":"RequestsPerDay"}]},` +
 			`{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"7200s"}]}}`},
+		{&Error{Status: 400, Code: "voice", VendorCode: "voice", Provider: "groq", Message: "x"}, `{"error":{"code":400,"message":"x","status":"INVALID_ARGUMENT","details":[` +
+			`{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"VOICE","domain":"groq"}]}}`},
+		{&Error{Status: 503, Code: "upstream_overloaded", VendorCode: "overloaded", Provider: "groq", Message: "x"}, `{"error":{"code":503,"message":"x","status":"UNAVAILABLE","details":[` +
+			`{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"UPSTREAM_OVERLOADED","domain":"weir"}]}}`},
 		{New(500, "a-b \"é", "x"), `{"error":{"code":500,"message":"x","status":"INTERNAL","details":[` +
 			`{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"A_B___","domain":"weir"}]}}`},
 	} {

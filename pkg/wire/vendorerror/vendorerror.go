@@ -17,6 +17,9 @@ type Error struct {
 	Status  string // such as Google's "INVALID_ARGUMENT"
 	Reason  string // Google's ErrorInfo.reason, such as "API_KEY_INVALID", or ElevenLabs' detail.status
 	Param   string
+	// Domain and Resource are those of Google's ErrorInfo: whose reason it is, such as
+	// "googleapis.com", and what a permission is missing for.
+	Domain, Resource string
 }
 
 // paths are where the message is, in the error object or else beside it, the
@@ -43,7 +46,9 @@ func Read(root gjson.Result) Error {
 		in = named
 	}
 	e := Error{Code: codeIn(in), Type: text(in, "type"), Status: text(in, "status"), Param: text(in, "param")}
-	if e.Reason = text(in, "details.#(reason).reason"); e.Reason == "" {
+	if info := in.Get("details.#(reason)"); info.Exists() {
+		e.Reason, e.Domain, e.Resource = text(info, "reason"), text(info, "domain"), text(info, "metadata.resource")
+	} else {
 		e.Reason = text(in, "detail.status")
 	}
 	for _, path := range paths {

@@ -15,6 +15,7 @@ func TestErrorsOfEveryVendorAreRead(t *testing.T) {
 		{"anthropic", `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, Error{Message: "Overloaded", Type: "overloaded_error"}},
 		{"gemini", `{"error":{"code":400,"message":"Bad","status":"INVALID_ARGUMENT"}}`, Error{Message: "Bad", Status: "INVALID_ARGUMENT"}},
 		{"gemini with a reason", `{"error":{"code":400,"message":"Bad","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.Help"},{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}]}}`, Error{Message: "Bad", Status: "INVALID_ARGUMENT", Reason: "API_KEY_INVALID"}},
+		{"vertex ai", `{"error":{"message":"Denied","details":[{"reason":"IAM_PERMISSION_DENIED","domain":"aiplatform.googleapis.com","metadata":{"resource":"projects/p/locations/l/endpoints/openapi"}}]}}`, Error{Message: "Denied", Reason: "IAM_PERMISSION_DENIED", Domain: "aiplatform.googleapis.com", Resource: "projects/p/locations/l/endpoints/openapi"}},
 		{"gemini in an array", `[{"error":{"message":"Bad","status":"INVALID_ARGUMENT"}}]`, Error{Message: "Bad", Status: "INVALID_ARGUMENT"}},
 		{"cohere", `{"message":"invalid api token"}`, Error{Message: "invalid api token"}},
 		{"amazon", `{"Message":"Malformed"}`, Error{Message: "Malformed"}},

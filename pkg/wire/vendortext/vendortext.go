@@ -95,6 +95,8 @@ var table = [...]Row{
 		"https://github.com/anthropics/claude-code/issues/4684"},
 	{OutOfCredit, "Alibaba Model Studio", 400, "Arrearage", "",
 		"https://www.alibabacloud.com/help/en/model-studio/error-code"},
+	{OutOfCredit, "Google Gemini, Vertex AI", 403, "BILLING_DISABLED", "",
+		"https://github.com/googleapis/googleapis/blob/master/google/api/error_reason.proto"},
 	{ModelRefused, "OpenAI", 403, "model_not_found", "", "https://github.com/Aider-AI/aider/issues/604"},
 	{ModelRefused, "Amazon Bedrock", 403, "", "You don't have access to the model with the specified model ID",
 		"https://www.repost.aws/knowledge-center/bedrock-invokemodel-api-error"},
