@@ -47,6 +47,7 @@ func refusedText(b *store.Budget, g *budget.Grant, amount int64, wait time.Durat
 	if b.Unit == store.USD {
 		could = "; this call could cost " + store.AmountText(b.Unit, roundedUp(b.Unit, amount)) + "."
 	}
+	const fewer = " Ask for fewer output tokens"
 	again := " Try again in " + waitText(wait) + "."
 	left := " has " + store.AmountText(b.Unit, g.Unspent) + " left"
 	switch {
@@ -58,7 +59,7 @@ func refusedText(b *store.Budget, g *budget.Grant, amount int64, wait time.Durat
 		return who + " has " + store.AmountText(b.Unit, b.Limit) + " under way, as many as it may." + again
 	case amount > b.Limit:
 		could = strings.TrimPrefix(could, ";")
-		return what + " is too low:" + could + " Ask for fewer output tokens or a higher limit."
+		return what + " is too low:" + could + fewer + " or a higher limit."
 	case g.Busy:
 		return what + left + ", reserved by calls under way" + could + again
 	case g.Lent:
@@ -68,6 +69,8 @@ func refusedText(b *store.Budget, g *budget.Grant, amount int64, wait time.Durat
 	}
 	if left += could; g.Unspent == 0 {
 		left = " is used up."
+	} else if !b.IsLimit() {
+		left += fewer + "."
 	}
 	if wait == 0 {
 		return what + left + " Ask for a higher limit."

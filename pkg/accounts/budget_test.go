@@ -676,7 +676,7 @@ func TestRefusalStatesItsReason(t *testing.T) {
 		want   string
 		wait   time.Duration
 	}{
-		{budget.Grant{Unspent: 40 * cent, End: end, Wait: 3_600_000}, 96 * cent, `The budget "b" of $2 per month has $0.40 left; this call could cost $0.96. Resets Dec 1, 00:00 UTC.`, time.Hour},
+		{budget.Grant{Unspent: 40 * cent, End: end, Wait: 3_600_000}, 96 * cent, `The budget "b" of $2 per month has $0.40 left; this call could cost $0.96. Ask for fewer output tokens. Resets Dec 1, 00:00 UTC.`, time.Hour},
 		{budget.Grant{End: end, Wait: 3_600_000}, 96 * cent, `The budget "b" of $2 per month is used up. Resets Dec 1, 00:00 UTC.`, time.Hour},
 		{budget.Grant{Unspent: 150 * cent, Lent: true, Busy: true, Wait: 2000}, 96 * cent, `The budget "b" of $2 per month has $1.50 left, reserved by calls under way; this call could cost $0.96. Try again in 2 seconds.`, 2 * time.Second},
 		{budget.Grant{Unspent: 100 * cent, Lent: true, Wait: 59_000}, 96 * cent, `The budget "b" of $2 per month has $1 left, lent to another instance of the gateway; this call could cost $0.96. Try again in 59 seconds.`, 59 * time.Second},

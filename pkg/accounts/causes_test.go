@@ -131,6 +131,10 @@ func TestPassingFailureOfTheOnlyAccountIsTriedOnceMore(t *testing.T) {
 // A model that an account may not use says nothing about its other models.
 func TestForbiddenModelKeepsTheAccount(t *testing.T) {
 	const denied = `{"error":{"code":403,"message":"Permission denied","status":"PERMISSION_DENIED"}}`
+	googles := func(reason, domain, metadata string) string {
+		return `{"error":{"code":403,"message":"Denied","status":"PERMISSION_DENIED","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"` +
+			reason + `","domain":"` + domain + `","metadata":{` + metadata + `}}]}}`
+	}
 	for _, tt := range []struct {
 		name       string
 		cloud      provider.Cloud
@@ -138,6 +142,12 @@ func TestForbiddenModelKeepsTheAccount(t *testing.T) {
 		kept       bool
 	}{
 		{"not in Vertex AI's Model Garden", provider.Vertex, denied, "Permission denied", true},
+		{"a model in Vertex AI", provider.Vertex, googles("IAM_PERMISSION_DENIED", "aiplatform.googleapis.com", `"resource":"projects/p/locations/l/publishers/google/models/m"`),
+			"Denied", true},
+		{"Vertex AI for a service account", provider.Vertex, googles("IAM_PERMISSION_DENIED", "aiplatform.googleapis.com", `"resource":"projects/p/locations/l/endpoints/openapi"`),
+			"", false},
+		{"Vertex AI is off", provider.Vertex, googles("SERVICE_DISABLED", "googleapis.com", `"service":"aiplatform.googleapis.com"`), "", false},
+		{"billing is off", provider.Vertex, googles("BILLING_DISABLED", "googleapis.com", ``), "", false},
 		{"openai", 0, `{"error":{"message":"Project p does not have access to model m","type":"invalid_request_error","code":"model_not_found"}}`,
 			"Project p does not have access to model m", true},
 		{"anthropic", 0, `{"type":"error","error":{"type":"permission_error","message":"Not this key"}}`, "", false},
@@ -555,5 +565,69 @@ func TestErrorNamesNoIDOfAnOwnServer(t *testing.T) {
 	c := &store.Connection{Name: "fake", Provider: "openai-compatible-0123abcd"}
 	if got := account(&missed{conns: []*store.Connection{c}}); got != `account "fake" (OpenAI-compatible)` {
 		t.Errorf("got %s", got)
+	}
+}
+
+// A regression: "Rate limit reached" of a single account named neither the account nor what to
+// do, and an error without a code had none. The provider's own words stay readable.
+func TestErrorOfAProviderNamesItsAccountAndTheNextStep(t *testing.T) {
+	says := func(code string) string {
+		return `{"error":{"message":"Its words","type":"x","param":null,"code":` + code + `}}`
+	}
+	const of = `The provider of account "main" (openai) `
+	const words = ` Provider said: “Its words”.`
+	limit := func(wait string) string {
+		return `The provider's rate limit is reached on account "main" (openai). Try again in ` + wait +
+			`, or add another account under Providers.`
+	}
+	const busy = of + "is overloaded. Try again in a moment, or use another account or model."
+	for _, tt := range []struct {
+		name       string
+		status     int
+		body, wait string
+		code       string
+		message    string
+		own        bool // the code is weir's
+	}{
+		{"no code", 500, says("null"), "", "upstream_failed", of + "failed with status 500. Try again." + words, true},
+		{"HTML", 502, "<html>nginx</html>", "", "upstream_failed", of + "failed with status 502. Try again.", true},
+		{"its code", 500, says(`"engine_died"`), "", "engine_died", of + "failed with status 500. Try again." + words, false},
+		{"a code of weir", 500, says(`"stale"`), "", "upstream_failed", of + "failed with status 500. Try again." + words, true},
+		{"overloaded", 503, says(`"overloaded"`), "", "upstream_overloaded", busy + words, true},
+		{"overloaded, nothing said", 529, "", "", "upstream_overloaded", busy, true},
+		{"late", 504, "", "", "timeout", of + "took too long. Try again.", true},
+		{"a limit", 429, says("null"), "7", "rate_limit_exceeded", limit("7 s") + words, true},
+		{"a limit with the code of the status", 429, says(`"rate_limit_exceeded"`), "7", "rate_limit_exceeded", limit("7 s") + words, true},
+		{"a limit with a code of its own", 429, says(`"tokens"`), "150", "tokens", limit("3 min") + words, false},
+		{"a limit of a day", 429, "", "7201", "rate_limit_exceeded", limit("3 h"), true},
+		{"no reason", 404, "<html>", "", "upstream_refused", of + "answered with status 404 and no reason. Check the base URL of the account, and the name of the model.", true},
+		{"too large", 413, "", "", "upstream_refused", of + "refuses the request as too large. Send less.", true},
+		{"about the request", 400, `{"message":"Its words"}`, "", "", "Its words", false},
+		{"a redirect", 302, "", "", "upstream_redirect", `Account "main" (openai): The provider answered with a redirect, which is not followed. Check the base URL.`, true},
+	} {
+		w := newWorld(t).add(store.Connection{ID: "a", Name: "main"})
+		a := fake.Answer{Status: tt.status, Body: tt.body}
+		if tt.wait != "" {
+			a.Header = httpmsg.Header{{Name: "retry-after", Value: tt.wait}}
+		}
+		w.script["*"] = []fake.Answer{a}
+		c := w.call()
+		_, e := w.sendCall(c)
+		code, vendors := e.ShownCode()
+		if e.Message != tt.message || code != tt.code || vendors == tt.own && code != "" || e.Provider != "openai" || e.Status != max(tt.status, 400) && tt.status != 302 {
+			t.Errorf("%s: %d %q, vendor's %v, of %q: %s", tt.name, e.Status, code, vendors, e.Provider, e.Message)
+		}
+	}
+	w := newWorld(t).add(accounts("abc")...)
+	w.script["*"] = []fake.Answer{{Status: 500}}
+	if _, e := w.send(); e.Message != `The provider of account "c" (openai) and 2 more failed with status 500. Try again.` {
+		t.Error(e.Message)
+	}
+	w = newWorld(t).add(accounts("a")...)
+	w.script["*"] = []fake.Answer{{Status: 500}}
+	c := w.call()
+	c.Billable = true
+	if _, e := w.sendCall(c); !strings.Contains(e.Message, "failed with status 500. Check at the provider what it has done") {
+		t.Error(e.Message)
 	}
 }

@@ -25,7 +25,7 @@ const maxMessage = 500
 // status. Its message is that of a JSON body, or a plain text, without what could be
 // a credential; markup is never shown.
 func upstreamError(status int, h httpmsg.Header, raw []byte, cred provider.Credential) *apierr.Error {
-	e := apierr.New(status, "", "")
+	e := apierr.New(status, codeOf(status), "")
 	e.Header = notes(h, live(cred))
 	// Anthropic and OpenAI state that the same call will fail again, such as over a
 	// spending limit.
@@ -36,16 +36,9 @@ func upstreamError(status int, h httpmsg.Header, raw []byte, cred provider.Crede
 		e.Message, e.Said = shownText(string(raw), cred), true
 	}
 	stated(e)
-	if e.Code == "" { // Amazon names the error in a field: "ThrottlingException:http://…"
-		if name, _, _ := strings.Cut(h.Get("x-amzn-errortype"), ":"); identifier(name) {
-			e.Code = name
-		}
-	}
-	if e.Code != quotaCode {
-		e.VendorCode = e.Code
-	}
-	if e.Code == "" {
-		e.Code = codeOf(status)
+	// Amazon names the error in a field: "ThrottlingException:http://…"
+	if name, _, _ := strings.Cut(h.Get("x-amzn-errortype"), ":"); e.VendorCode == "" && e.Code != quotaCode && identifier(name) {
+		e.SetVendorCode(name)
 	}
 	return e
 }
@@ -112,9 +105,9 @@ func read(e *apierr.Error, raw []byte, cred provider.Credential) {
 	case v.Code == quotaCode, v.Type == quotaCode, v.Status == quotaCode:
 		e.Code = quotaCode
 	case name(v.Code):
-		e.Code = v.Code
+		e.SetVendorCode(v.Code)
 	case name(v.Status):
-		e.Code = v.Status
+		e.SetVendorCode(v.Status)
 	}
 	if name(v.Param) {
 		e.Param = v.Param
@@ -233,6 +226,9 @@ func codeOf(status int) string {
 		return "upstream_overloaded"
 	case 408, 504:
 		return "timeout"
+	}
+	if status >= 500 {
+		return "upstream_failed"
 	}
 	return ""
 }

@@ -77,6 +77,9 @@ type failure struct {
 	effect  effect
 	cooled  time.Duration // the cooldown that came of it
 	body    []byte        // of an answer that ends the plan
+	// answered reports that err is the provider's answer, strange that its answer was not
+	// usable; see told.
+	answered, strange bool
 }
 
 // Ranks of the causes for which a call cannot be served. The highest decides the
@@ -261,7 +264,7 @@ func strange(code, message string, billable bool) *failure {
 			e.Code = "upstream_outcome_unknown"
 		}
 	}
-	f := &failure{err: e, next: !billable, effect: unsteady}
+	f := &failure{err: e, next: !billable, effect: unsteady, strange: true}
 	if code == "upstream_redirect" {
 		f.effect = nothing
 	}
@@ -292,7 +295,9 @@ func newFailure(err error, a *Attempt, billable bool) *failure {
 		return &failure{err: e}
 	case errors.As(err, &e):
 		shown := *e
-		return judgeInside(&shown, a.Target.Provider, billable)
+		f := judgeInside(&shown, a.Target.Provider, billable)
+		f.answered, f.strange = shown.Said, !shown.Said && shown.Status == 502
+		return f
 	case errors.Is(err, upstream.ErrCanceled), errors.Is(err, stream.ErrClient):
 		return &failure{err: apierr.ClientLeft(err)}
 	case errors.Is(err, upstream.ErrBudget):
@@ -312,7 +317,7 @@ func newFailure(err error, a *Attempt, billable bool) *failure {
 			e.Code, e.NoRetry = "upstream_outcome_unknown", true
 		}
 	}
-	e.Err = err
+	e.Err, e.Provider = err, a.Target.Provider.ID
 	f := &failure{err: e, next: !billable, effect: unstable}
 	if late { // slowness says nothing about the account
 		f.effect = nothing

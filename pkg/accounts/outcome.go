@@ -46,6 +46,21 @@ func (list outcomes) attempts() (n int) {
 	return n
 }
 
+// failed returns the connections of the attempts that failed for as strong a cause as f: that of
+// f first, each once.
+func (list outcomes) failed(f *failure) (conns []*store.Connection) {
+	for _, of := range [...]bool{true, false} {
+		for i := range list {
+			o := &list[i]
+			same := o.failure == f || !of && o.Sent && o.failure != nil && o.cause == f.rank()
+			if same && !slices.Contains(conns, o.Connection) {
+				conns = append(conns, o.Connection)
+			}
+		}
+	}
+	return conns
+}
+
 // uploads returns the number of attempts that were cut after much of the body had been sent.
 func (list outcomes) uploads() (n int) {
 	for i := range list {

@@ -64,7 +64,8 @@ func TestOutcomeOfARequest(t *testing.T) {
 func TestUntriedRequestKeepsItsModel(t *testing.T) {
 	m := snapshot.New(&store.Machine{
 		Version: 1, ID: mid,
-		Connections:  []store.Connection{{ID: "a", Provider: "openai"}},
+		Connections: []store.Connection{{ID: "a", Provider: "openai"}, {ID: "b", Provider: "xai", Inactive: true},
+			{ID: "c", Provider: "openai-compatible-0123abcd", Inactive: true, Data: store.ProviderData{Prefix: "oa"}}},
 		Combos:       []store.Combo{{Name: "fast", Models: []string{"openai/gpt-4o"}, Strategy: store.RoundRobin}},
 		ModelAliases: map[string]string{"short": "openai/gpt-5"},
 		Disabled:     []store.DisabledModels{{ProviderAlias: "openai", IDs: []string{"gpt-4.1"}}},
@@ -73,6 +74,8 @@ func TestUntriedRequestKeepsItsModel(t *testing.T) {
 		"openai/gpt-4o": "openai/gpt-4o openai", "gpt-4o": "openai/gpt-4o openai", "short": "openai/gpt-5 openai",
 		"fast": "fast ", catalog.ClaudePrefix + "fast": "fast ", "text-embedding-3-small": "openai/text-embedding-3-small openai",
 		"no-such-model": " ", "nobody/x": " ", "groq/x": " ", "openai/gpt-4.1": " ", "": " ",
+		// A regression: a paused account's were booked as an unknown model.
+		"xai/grok-4": "xai/grok-4 xai", "oa/x": "oa/x openai-compatible-0123abcd",
 	} {
 		kind := usage.Row{}
 		untried(&kind, m, asked)

@@ -244,6 +244,9 @@ func (pl *plan) attempt(ctx context.Context, a *Attempt, cred *snapshot.Opened) 
 	if counted {
 		call.Machine.End(conn.ID, to.Model, began.UnixMilli())
 	}
+	if f.answered || f.strange || f.blocked {
+		f.err.Provider = to.Provider.ID
+	}
 	t.Err, a.Failure = f.err, f.err
 	o := &pl.outcomes[len(pl.outcomes)-1]
 	o.failure, o.Failed = f, tried(o, f, sinceArrival(call.Request, began), pl.Now().Sub(began))
@@ -432,7 +435,7 @@ func (pl *plan) build(to *routing.Target, conn *store.Connection, cred *snapshot
 	req := &a.Request
 	hop, err := provider.Hop(pl.call.Request.Header)
 	if err != nil {
-		return nil, apierr.New(508, "loop_detected", "The call has passed too many gateways. Remove this gateway's own address from its connections.")
+		return nil, apierr.New(508, "loop_detected", "The call has passed too many gateways. Remove this gateway's own address from its accounts.")
 	}
 	req.Header.Set(hop.Name, hop.Value)
 	if hosts := pl.call.Machine.Settings.TraceUpstream; len(hosts) > 0 {
@@ -542,7 +545,7 @@ func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred *provider.Crede
 	switch {
 	case post && (s == 204 || s == 205 || s == 304):
 		resp.Body.Close()
-		return strange("empty_upstream", "The provider answered without a body.", pl.call.Billable)
+		return strange("empty_upstream", "The provider answered without a body. Check the base URL, or try again.", pl.call.Billable)
 	case s >= 200 && s < 300, resp.Socket != nil:
 		return nil
 	case s >= 300 && s < 400:
@@ -578,8 +581,8 @@ func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred *provider.Crede
 	}
 	stand(e, means)
 	f := judge(e, e.Code == quotaCode, pl.call.Billable)
-	if means == vendortext.ModelRefused || s == 403 && to.Provider.Cloud == provider.Vertex { // not in its Model Garden
-		f.keepAccount()
+	if means == vendortext.ModelRefused || e.Status == 403 && to.Provider.Cloud == provider.Vertex && !ofAccount(raw) {
+		f.keepAccount() // not in its Model Garden
 	}
 	if means == vendortext.ContentFilter {
 		f = &failure{err: e} // with 403, too, the account is not at fault
@@ -588,7 +591,7 @@ func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred *provider.Crede
 		f.class = classOfAnswer(s, means)
 	}
 	f.weekly = e.RetryAfter > store.MaxCooldown && (used.weekly || weekly(resp.Header, raw))
-	f.whole = used.account
+	f.whole, f.answered = used.account, true
 	if !f.next && f.effect == nothing || f.effect == unsteady && pl.call.Billable {
 		f.body = raw
 		pass(e, raw, *cred, a.Errors)
@@ -606,5 +609,5 @@ func (pl *plan) ended(f *failure) error {
 		s.best = f
 		return pl.refused(&s, r)
 	}
-	return f.err
+	return pl.told(f)
 }

@@ -205,7 +205,12 @@ func untried(kind *usage.Row, m *snapshot.Machine, asked string) {
 		kind.Model = c.Name
 		return
 	}
-	if to, err := routing.Resolve(asked, m.ReadOnly(), catalog.LLM, nil); err == nil && len(to) > 0 {
+	to, err := routing.Resolve(asked, m.ReadOnly(), catalog.LLM, nil)
+	var paused *routing.Paused
+	switch {
+	case err == nil && len(to) > 0:
 		kind.Model, kind.Provider = to[0].ID(), to[0].Provider.ID
+	case errors.As(err, &paused):
+		kind.Model, kind.Provider = paused.Model, paused.Provider
 	}
 }

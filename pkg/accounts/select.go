@@ -78,7 +78,7 @@ func (pl *plan) ready(list []candidate, to *routing.Target, pin string, now int6
 		if s := conn.Status; s != "" {
 			o := Outcome{Target: to, Connection: conn, Skipped: s, cause: rankRefused}
 			if s != needsReauth {
-				o.cause, o.err = rankNone, errors.New("the connection is marked "+s)
+				o.cause, o.err = rankNone, errors.New("the account is marked "+s)
 			}
 			pl.outcomes = append(pl.outcomes, o)
 			continue

@@ -118,8 +118,8 @@ func TestAccountsThatCannotSignAreSkipped(t *testing.T) {
 	}{
 		"no_region":      {awsConn("A", "", keys("A", "")), "region is missing"},
 		"strange_region": {awsConn("A", "us/east", keys("A", "")), "region"},
-		"strange_key_id": {awsConn("A", "us-east-1", map[string]secret.Sealed{store.AccessKeyID: "AKIA/x", store.SecretAccessKey: "s"}), "No account of provider bedrock has usable credentials. Set an API key on its connection"},
-		"no_key_id":      {awsConn("A", "us-east-1", map[string]secret.Sealed{store.SecretAccessKey: "s"}), "No account of provider bedrock has usable credentials. Set an API key on its connection"},
+		"strange_key_id": {awsConn("A", "us-east-1", map[string]secret.Sealed{store.AccessKeyID: "AKIA/x", store.SecretAccessKey: "s"}), "No account of provider bedrock has usable credentials. Add its API key under Providers"},
+		"no_key_id":      {awsConn("A", "us-east-1", map[string]secret.Sealed{store.SecretAccessKey: "s"}), "No account of provider bedrock has usable credentials. Add its API key under Providers"},
 	} {
 		w := newWorld(t).signing(tt.conn, awsConn("B", "us-east-1", keys("B", "")))
 		if res, e := w.sendCall(w.signedCall()); e != nil || res.Connection.ID != "B" || len(w.Seen) != 1 {

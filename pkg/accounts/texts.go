@@ -61,6 +61,21 @@ func statusOf(status int, means vendortext.Kind) int {
 	return status
 }
 
+// ofAccount reports whether Google refuses the whole account by a 403, as Vertex AI's others
+// refuse the model: by an error of its Service Infrastructure, such as SERVICE_DISABLED, or
+// for lack of a permission on something that is not a model. See
+// https://github.com/googleapis/googleapis/blob/master/google/api/error_reason.proto.
+//
+//	{"reason":"IAM_PERMISSION_DENIED","metadata":{"resource":"projects/…/publishers/google/models/…"}}
+func ofAccount(raw []byte) bool {
+	if !jsonscan.Valid(raw) {
+		return false
+	}
+	v := vendorerror.Read(gjson.ParseBytes(raw))
+	return v.Domain == "googleapis.com" ||
+		v.Reason == "IAM_PERMISSION_DENIED" && !strings.Contains(v.Resource, "/models/")
+}
+
 // blockedHere reports whether an answer refuses this place or egress address
 // rather than the account: by a documented error, by Cloudflare's challenge, or
 // by a page where an API answers with JSON.

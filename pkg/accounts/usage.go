@@ -98,7 +98,7 @@ func (p *Pool) settleTokens(m *snapshot.Machine, a *Attempt) {
 	}
 	stated := *u
 	if a.Settle(m, u) && p.Log != nil {
-		who := "usage of connection " + a.Connection.ID + " for " + apierr.Shorten(a.Target.ID(), maxRecordText)
+		who := "usage of account " + a.Connection.ID + " for " + apierr.Shorten(a.Target.ID(), maxRecordText)
 		if p.firstAbsurd(who) {
 			p.Log(fmt.Sprintf("%s cannot be true and is not counted: %d input and %d output tokens, %d searches", who,
 				stated.Input, stated.Output, stated.Searches))
