@@ -21,13 +21,18 @@ func TestDashboardAndGuideHaveTheWindows(t *testing.T) {
 		"// windowNames are the windows of budgets as the form and the list show them.\n" +
 		"export const windowNames = {\n")
 	identifier := regexp.MustCompile(`^[a-z]+$`)
-	for _, w := range windows {
-		name := w.name
-		if !identifier.MatchString(name) {
-			name = fmt.Sprintf("%q", name)
+	list := func(text func(window) string) {
+		for _, w := range windows {
+			name := w.name
+			if !identifier.MatchString(name) {
+				name = fmt.Sprintf("%q", name)
+			}
+			fmt.Fprintf(&b, "  %s: %q,\n", name, text(w))
 		}
-		fmt.Fprintf(&b, "  %s: %q,\n", name, w.label)
 	}
+	list(func(w window) string { return w.label })
+	b.WriteString("};\n\n// perWindow are what follows the limit of a budget.\nexport const perWindow = {\n")
+	list(func(w window) string { return w.text })
 	b.WriteString("};\n\nexport type BudgetWindow = keyof typeof windowNames;\n")
 	if os.Getenv("GOLDEN") == "update" {
 		if err := os.WriteFile(dashboardFile, []byte(b.String()), 0o644); err != nil {

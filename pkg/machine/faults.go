@@ -241,6 +241,9 @@ func (o *Object) begins(t *storage.Tx, f *storage.Fault) *deliver.Message {
 	switch f.Event {
 	case deliver.AccountRefused:
 		m.Title, todo = f.Subject+": the provider refuses the key", "Set a new key, then test the account."
+		if f.Why == noKey {
+			m.Title, todo = f.Subject+" needs a key", "Set one, then test the account."
+		}
 	case deliver.AccountCredit:
 		m.Title, todo = f.Subject+": no credit left", "Add credit at the provider, then test the account."
 	case deliver.AccountSignIn:
@@ -332,6 +335,25 @@ func subject(c *storage.Connection) string {
 	return deliver.Plain(vendor, 80) + " account " + strconv.Quote(deliver.Plain(c.Name, 80))
 }
 
+// groupName returns the name of a group: the provider's, or of a server or a prefix that of the first account.
+func groupName(accounts []account) string {
+	c := &accounts[0]
+	d := provider.Lookup(c.Provider)
+	if own := c.Data.Prefix != "" || d == nil || d.Compatible; own && c.Name != "" {
+		if n := len(accounts) - 1; n > 0 {
+			return fmt.Sprintf("%s and %d more", deliver.Plain(c.Name, 80), n)
+		}
+		return deliver.Plain(c.Name, 80)
+	}
+	if d == nil {
+		return deliver.Plain(c.Provider, 80)
+	}
+	return d.Name
+}
+
+// noKey is why an account without a key is refused.
+const noKey = "The provider has refused calls without a key"
+
 // read reads the state of an account and adds its faults.
 func (a *account) read(t *storage.Tx, all faultSet, cools []store.Cooldown) {
 	add := func(event, why string, since, until int64) {
@@ -348,7 +370,11 @@ func (a *account) read(t *storage.Tx, all faultSet, cools []store.Cooldown) {
 		a.down = true
 	case health == storage.HealthKeyRefused:
 		a.down = true
-		add(deliver.AccountRefused, "The provider has refused its key", since, 0)
+		why := "The provider has refused its key"
+		if !store.HasCredential(a.Secrets) {
+			why = noKey
+		}
+		add(deliver.AccountRefused, why, since, 0)
 	case health == storage.HealthOutOfCredit:
 		a.down = true
 		add(deliver.AccountCredit, "The provider has refused for lack of credit", since, 0)
@@ -400,7 +426,7 @@ func down(t *storage.Tx, all faultSet, group string, accounts []account) {
 		}
 	}
 	for _, model := range models {
-		f := storage.Fault{Event: deliver.ModelDown, Name: group, Subject: deliver.Plain(group, 80), Since: t.Now,
+		f := storage.Fault{Event: deliver.ModelDown, Name: group, Subject: groupName(accounts), Since: t.Now,
 			Of: accounts[0].Provider, Why: "No account can be used"}
 		if model != "" {
 			f.Name = group + "/" + model

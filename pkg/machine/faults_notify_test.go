@@ -114,6 +114,9 @@ func TestFaultIsReportedOnceAndWhenItIsOver(t *testing.T) {
 	w.fails(w.two, 401)
 	w.later(11 * time.Second)
 	w.want("both accounts", "account.refused two, model.down openai")
+	if title := w.last().Get("title").Str; title != "All accounts of OpenAI are down" {
+		t.Errorf("the title is %q", title)
+	}
 	w.works(w.two)
 	w.later(11 * time.Second)
 	w.want("one of them again", "recovered two, recovered openai")
@@ -129,7 +132,7 @@ func TestFaultIsReportedOnceAndWhenItIsOver(t *testing.T) {
 func TestProviderWithSeveralPrefixesIsOneFault(t *testing.T) {
 	w := newNotified(t, "")
 	account := func(prefix string) string {
-		return w.Connect(`{"provider":"openai-compatible-0123abcd","name":"x","apiKey":"sk-0123456789abcdef","providerSpecificData":{"baseUrl":"https://up.example/v1","prefix":"` + prefix + `"}}`)
+		return w.Connect(`{"provider":"openai-compatible-0123abcd","name":"GPU ` + prefix + `","providerSpecificData":{"baseUrl":"https://up.example/v1","prefix":"` + prefix + `"}}`)
 	}
 	a, b := account("one"), account("two")
 	now := w.Clock.Now().UnixMilli()
@@ -141,12 +144,19 @@ func TestProviderWithSeveralPrefixesIsOneFault(t *testing.T) {
 	if got := w.told(); strings.Count(got, "model.down") != 1 || !strings.HasSuffix(got, "model.down openai-compatible-0123abcd/*") {
 		t.Errorf("both: got %q", got)
 	}
-	if title := w.last().Get("title").Str; title != "All accounts of one, two are down" {
+	if title := w.last().Get("title").Str; title != "All accounts of GPU one, GPU two are down" {
 		t.Errorf("the title is %q", title)
+	}
+	if m := gjson.Parse(w.hook.Seen[0].Body); !strings.HasSuffix(m.Get("title").Str, `" needs a key`) ||
+		!strings.HasPrefix(m.Get("text").Str, "The provider has refused calls without a key since ") {
+		t.Errorf("without a key: %s", m.Raw)
 	}
 	w.works(a)
 	w.works(b)
 	w.later(11 * time.Second)
+	if title := w.last().Get("title").Str; title != "GPU two works again" {
+		t.Errorf("the last title is %q", title)
+	}
 	if got := w.told(); !strings.HasSuffix(got, "recovered two") || strings.Count(got, "recovered") != 3 || strings.Contains(got, "down") {
 		t.Errorf("both work: got %q", got)
 	}

@@ -20,6 +20,7 @@ import (
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/people"
+	"weir/pkg/snapshot"
 )
 
 // failing is a storage of which the access number at fails, and with lasts every later one.
@@ -109,7 +110,7 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 	firstKey := w.Create()
 	keyOf := func(text string) string {
 		k, _ := rpc.ParseKey(text)
-		return k.ID
+		return snapshot.New(w.Replica()).FindKey(k.Digest, nil).ID
 	}
 	conn := w.Connect(`{"provider":"openai","apiKey":"sk-0123456789-0123456789"}`)
 	other := w.Connect(`{"provider":"openai","apiKey":"sk-0123456789-abcdefghij"}`)
@@ -354,7 +355,7 @@ func newFaultWorld(t *testing.T) (*faultWorld, []faultCase) {
 	onRegistry(200, "person.signIn", string(storage.Encode(who)))
 	onRegistry(200, "person.end", `{"id":"`+ann.ID()+`"}`)
 	onRegistry(200, "person.list", `{"machineId":"`+mid+`"}`)
-	onRegistry(200, "person.names", `["p_00000000000000000000000000000001"]`)
+	onRegistry(200, "person.names", `{"ids":["p_00000000000000000000000000000001"]}`)
 	grants.Grant.Role = people.None
 	onRegistry(200, "person.set", string(storage.Encode(grants)))
 	onRegistry(200, "person.export", `{"machineId":"`+mid+`"}`)

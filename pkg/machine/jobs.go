@@ -26,7 +26,7 @@ func (o *Object) jobPut(r *storage.Call) (any, error) {
 	}
 	var j rpc.Job
 	if json.Unmarshal(r.Body, &j) != nil || j.ID == "" || len(j.ID) > maxJobID || j.ConnectionID == "" {
-		return nil, apierr.Invalid("id", "A job has an id and a connection.")
+		return nil, apierr.Invalid("id", "A job has an id and an account.")
 	}
 	name := storage.JobPrefix + storage.DigestOf(j.ID)
 	var old rpc.Job

@@ -34,8 +34,9 @@ type Object struct {
 
 	buffers buffers
 
-	mu   sync.Mutex
-	seat string // see seatID
+	mu     sync.Mutex
+	seat   string         // see seatID
+	closed map[string]int // by machine; see closedNow
 }
 
 // ops are the operations of a machine's object; package rpc has their shapes.

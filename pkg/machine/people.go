@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"weir/pkg/machine/rpc"
@@ -54,6 +55,13 @@ type profile struct {
 // roles returns the roles that count now.
 func (p *personRow) roles() people.Grants { return people.Merge(p.Rules, p.Grants) }
 
+// knownTo reports whether the person has a role on a machine or was removed from it. Others do not
+// exist for its owners.
+func (p *personRow) knownTo(machineID string) bool {
+	_, granted := p.Grants[machineID]
+	return granted || p.roles().Of(machineID).Role.Valid()
+}
+
 // renewedBy reports whether an invitation may renew the token of the person: whoever opens it has all
 // their roles, so an owner makes none for a person of other machines.
 func (p *personRow) renewedBy(in *rpc.InviteCreate) bool {
@@ -79,15 +87,28 @@ func loadPerson(t *storage.Tx, id string) (p personRow, ok bool) {
 	return p, ok
 }
 
-func (o *Object) profileOf(p *personRow) (out profile) {
-	if plain, err := o.Keyring.Open(rpc.RegistryID, personPrefix+p.ID, profileField, p.Profile); err == nil {
-		json.Unmarshal([]byte(plain.Reveal()), &out)
-	}
+// profileOf returns the profile of a person, an empty one if the keyring does not open it.
+func (o *Object) profileOf(p *personRow) profile {
+	out, _ := o.openProfile(p)
 	return out
 }
 
-// putPerson stores a person with a profile.
+func (o *Object) openProfile(p *personRow) (out profile, err error) {
+	plain, err := o.Keyring.Open(rpc.RegistryID, personPrefix+p.ID, profileField, p.Profile)
+	if err == nil {
+		err = json.Unmarshal([]byte(plain.Reveal()), &out)
+	}
+	return out, err
+}
+
+// putPerson stores a person with a profile. An empty one does not replace what only another key opens.
 func (o *Object) putPerson(t *storage.Tx, p *personRow, is profile) error {
+	if is == (profile{}) && p.Profile != "" {
+		if _, err := o.openProfile(p); err != nil {
+			putRegistry(t, personPrefix+p.ID, p)
+			return nil
+		}
+	}
 	is.Name, is.Email = apierr.Shorten(is.Name, personName), apierr.Shorten(is.Email, personName)
 	sealed, err := o.Keyring.Seal(rpc.RegistryID, personPrefix+p.ID, profileField, secret.New(string(storage.Encode(is))))
 	if err != nil {
@@ -105,16 +126,20 @@ func putRegistry(t *storage.Tx, key string, row any) {
 	t.Put(key, row)
 }
 
-// takeInvite returns the invitation of a digest and spends it. It returns nil for an empty digest.
-func takeInvite(t *storage.Tx, digest string) (*inviteRow, error) {
-	if digest == "" {
+// takeInvite returns the invitation of a sign-in and spends it. It returns nil for a sign-in without one.
+func takeInvite(t *storage.Tx, in *rpc.PersonSignIn) (*inviteRow, error) {
+	if in.Invite == "" {
 		return nil, nil
 	}
-	row, err := openInvite(t, digest)
-	if err == nil {
-		t.Del(invitePrefix + digest)
+	row, err := openInvite(t, in.Invite)
+	if err == nil && row.Provider && in.Identity == nil {
+		err = rpc.ErrInvitation()
 	}
-	return row, err
+	if err != nil {
+		return nil, err
+	}
+	t.Del(invitePrefix + in.Invite)
+	return row, nil
 }
 
 // openInvite returns the invitation of a digest, which may be accepted.
@@ -143,7 +168,11 @@ func (o *Object) personSignIn(r *storage.Call) (any, error) {
 	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsDigest(in.Session.Digest) {
 		return nil, apierr.Invalid("digest", "digest is not valid.")
 	}
-	p, is, err := o.personOf(r.Tx, &in)
+	invite, err := takeInvite(r.Tx, &in)
+	if err != nil {
+		return nil, err
+	}
+	p, is, err := o.personOf(r.Tx, &in, invite)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +185,15 @@ func (o *Object) personSignIn(r *storage.Call) (any, error) {
 	dropSessions(r.Tx, in.Session.Replaces, func(s *sessionRow) bool { return s.Person == p.ID }, maxPersonSessions)
 	row := sessionRow{Person: p.ID, CreatedAt: r.Now, SeenAt: r.Now, Sid: in.Session.Sid, Until: in.Session.Until}
 	r.Put(sessionPrefix+in.Session.Digest, row)
-	registryAudit(r.Tx, storage.Record{Actor: "person:" + p.ID, Action: "sign-in"})
+	rec := storage.Record{Actor: "person:" + p.ID, Action: "sign-in"}
+	if invite != nil {
+		rec.Target = invite.By
+		if rec.Action = "link.use"; invite.Person == "" {
+			rec.Action = "invitation.accept"
+			rec.Fields = []string{string(invite.Role) + " of " + machineName(r.Tx, invite.MachineID)}
+		}
+	}
+	registryAudit(r.Tx, rec)
 	return o.ofPerson(&row, p, r.Now), nil
 }
 
@@ -190,7 +227,7 @@ func (o *Object) personSeen(r *storage.Call) (any, error) {
 		return nil, apierr.Invalid("identity", "identity is not valid.")
 	}
 	before, _ := loadPerson(r.Tx, in.Identity.ID())
-	p, is, err := o.personOf(r.Tx, &rpc.PersonSignIn{Identity: in.Identity, Roles: in.Roles})
+	p, is, err := o.personOf(r.Tx, &rpc.PersonSignIn{Identity: in.Identity, Roles: in.Roles}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +236,7 @@ func (o *Object) personSeen(r *storage.Call) (any, error) {
 		if err := o.admit(r, p, is); err != nil {
 			return nil, err
 		}
-		if r.Now >= before.LastSeen+sessionIdle {
+		if r.Now >= before.LastSeen+sessionLife {
 			registryAudit(r.Tx, storage.Record{Actor: "person:" + p.ID, Action: "sign-in"})
 		}
 	}
@@ -224,26 +261,21 @@ func forgetMachine(t *storage.Tx, id string) {
 		}
 		t.Del(personPrefix + p.ID)
 		dropCredentials(t, &p)
-		endSessions(t, p.ID)
+		endSessions(t, ofPerson(p.ID))
 	}
 }
 
-// personOf returns the person who signs in, with what the sign-in changes, which is not stored yet.
-func (o *Object) personOf(t *storage.Tx, in *rpc.PersonSignIn) (p *personRow, is profile, err error) {
-	invite, err := takeInvite(t, in.Invite)
-	if err == nil && invite != nil && invite.Provider && in.Identity == nil {
-		err = rpc.ErrInvitation()
-	}
-	if err != nil {
-		return nil, is, err
-	}
+// personOf returns the person who signs in, by an invitation or nil, with what the sign-in changes, which is not
+// stored yet.
+func (o *Object) personOf(t *storage.Tx, in *rpc.PersonSignIn, invite *inviteRow) (p *personRow, is profile,
+	err error) {
 	var row personRow
 	switch {
 	case in.Identity != nil:
 		id := in.Identity.ID()
 		if row, _ = loadPerson(t, id); row.Issuer != in.Identity.Issuer { // a new person, or one of a forged import
 			dropCredentials(t, &row)
-			endSessions(t, id)
+			endSessions(t, ofPerson(id))
 			row.ID, row.Issuer = id, in.Identity.Issuer
 		}
 		row.Rules = in.Roles
@@ -319,26 +351,67 @@ func (o *Object) personEnd(r *storage.Call) (any, error) {
 	if p, ok := loadPerson(r.Tx, in.ID); in.MachineID != "" && (!ok || !p.roles().Of(in.MachineID).Role.Valid()) {
 		return nil, apierr.New(404, "person_not_found", "No person of this machine has this id.")
 	}
-	storage.RemoveIf(r.Tx, sessionPrefix, func(_ string, s sessionRow) bool {
-		return s.Person != "" && (in.All || (in.ID == "" || s.Person == in.ID) && (in.Sid == "" || s.Sid == in.Sid))
+	whose := in.ID
+	n := endSessions(r.Tx, func(s *sessionRow) bool {
+		is := s.Person != "" && (in.All || (in.ID == "" || s.Person == in.ID) && (in.Sid == "" || s.Sid == in.Sid))
+		if is {
+			whose = s.Person
+		}
+		return is
 	})
-	registryAudit(r.Tx, storage.Record{Actor: in.By, Action: "sessions.end", Target: in.ID})
+	if in.All {
+		whose = "everyone"
+	}
+	auditEnded(r.Tx, o.actor(in.By), whose, n)
 	return struct{}{}, nil
 }
 
-func endSessions(t *storage.Tx, person string) {
-	storage.RemoveIf(t, sessionPrefix, func(_ string, s sessionRow) bool { return s.Person == person })
+// endSessions ends sessions, and returns how many of them were open.
+func endSessions(t *storage.Tx, of func(s *sessionRow) bool) (ended int) {
+	storage.RemoveIf(t, sessionPrefix, func(_ string, s sessionRow) bool {
+		is := of(&s)
+		if is && !s.over(t.Now) {
+			ended++
+		}
+		return is
+	})
+	return ended
+}
+
+// actor is how the audit names who has called: a key without its id (docs/reference/reliability.md, T34).
+func (o *Object) actor(by string) string {
+	if id, is := strings.CutPrefix(by, "key:"); is {
+		return "key:" + o.MaskedKey(id)
+	}
+	return by
+}
+
+// auditEnded records whose sessions an actor has ended, and how many.
+func auditEnded(t *storage.Tx, by, whose string, n int) {
+	registryAudit(t, storage.Record{Actor: by, Action: "sessions.end", Target: whose, Fields: []string{sessionCount(n)}})
+}
+
+func sessionCount(n int) string {
+	if n == 1 {
+		return "1 session"
+	}
+	return fmt.Sprint(n, " sessions")
+}
+
+// ofPerson matches the sessions of a person.
+func ofPerson(id string) func(*sessionRow) bool {
+	return func(s *sessionRow) bool { return s.Person == id }
 }
 
 // personNames returns the names of people by their ids, without those that it does not know.
 func (o *Object) personNames(r *storage.Call) (any, error) {
-	var ids []string
-	if json.Unmarshal(r.Body, &ids) != nil || len(ids) > maxPeople {
-		return nil, apierr.Invalid("", "The body must be a list of ids.")
+	var in rpc.PeopleNames
+	if json.Unmarshal(r.Body, &in) != nil || len(in.IDs) > maxPeople {
+		return nil, apierr.Invalid("ids", "ids must be a list of ids.")
 	}
 	names := map[string]string{}
-	for _, id := range ids {
-		if p, ok := loadPerson(r.Tx, id); ok {
+	for _, id := range in.IDs {
+		if p, ok := loadPerson(r.Tx, id); ok && (in.MachineID == "" || p.knownTo(in.MachineID)) {
 			names[id] = o.profileOf(&p).Name
 		}
 	}
@@ -397,7 +470,7 @@ func (o *Object) personSet(r *storage.Call) (any, error) {
 		return nil, apierr.Invalid("role", "role must be member, viewer, editor, owner or none.")
 	}
 	p, ok := loadPerson(r.Tx, in.ID)
-	if !ok || !p.roles().Of(in.MachineID).Role.Valid() && in.Grant.Role != people.None {
+	if !ok || !p.roles().Of(in.MachineID).Role.Valid() && (in.Grant.Role != people.None || !p.knownTo(in.MachineID)) {
 		return nil, apierr.New(404, "person_not_found", "No person of this machine has this id. Invite them instead.")
 	}
 	if p.Grants == nil {
@@ -406,15 +479,17 @@ func (o *Object) personSet(r *storage.Call) (any, error) {
 	if p.Grants[in.MachineID] = in.Grant; in.Grant.Role == people.None {
 		delete(p.Rules, in.MachineID)
 	}
-	storeGranted(r.Tx, &p, in.MachineID)
+	storeGranted(r.Tx, &p, in.MachineID, o.actor(in.By))
 	return struct{}{}, nil
 }
 
-// storeGranted stores a person whose grant on a machine has changed. Links for someone who is removed are withdrawn,
-// and the sessions and passkeys of someone without any role end.
-func storeGranted(t *storage.Tx, p *personRow, machineID string) {
+// storeGranted stores a person whose grant on a machine an actor has changed. Links for someone who is removed are
+// withdrawn, and the sessions and passkeys of someone without any role end.
+func storeGranted(t *storage.Tx, p *personRow, machineID, by string) {
 	if !p.roles().Any() {
-		endSessions(t, p.ID)
+		if n := endSessions(t, ofPerson(p.ID)); n > 0 {
+			auditEnded(t, by, p.ID, n)
+		}
 		dropPasskeys(t, p)
 	}
 	putRegistry(t, personPrefix+p.ID, p)
@@ -468,7 +543,7 @@ func (o *Object) personImport(r *storage.Call) (any, error) {
 			p.Grants = people.Grants{}
 		}
 		p.Grants[in.MachineID] = people.Grant{Role: g.Role, Template: g.Template}
-		storeGranted(r.Tx, &p, in.MachineID)
+		storeGranted(r.Tx, &p, in.MachineID, o.actor(in.By))
 	}
 	return struct{}{}, nil
 }
@@ -501,6 +576,13 @@ func (o *Object) inviteCreate(r *storage.Call) (any, error) {
 	return row.view(), nil
 }
 
+// machineName returns the name of a machine, or its id.
+func machineName(t *storage.Tx, id string) string {
+	var m machineRow
+	t.Load(machinePrefix+id, &m)
+	return cmp.Or(m.Name, id)
+}
+
 // inviteShow returns what an invitation is for, and leaves it as it is.
 func (o *Object) inviteShow(r *storage.Call) (any, error) {
 	var in struct{ Digest string }
@@ -509,13 +591,16 @@ func (o *Object) inviteShow(r *storage.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var m machineRow
-	r.Load(machinePrefix+row.MachineID, &m)
-	out := rpc.InvitationOffer{Machine: cmp.Or(m.Name, row.MachineID), Role: row.Role, Provider: row.Provider,
+	out := rpc.InvitationOffer{Machine: machineName(r.Tx, row.MachineID), Role: row.Role, Provider: row.Provider,
 		ExpiresAt: row.ExpiresAt}
 	if maker, ok := strings.CutPrefix(row.By, "person:"); ok {
 		p, _ := loadPerson(r.Tx, maker)
 		out.By = o.profileOf(&p).Name
+	} else if row.By == "operator" {
+		out.By = "The operator of this gateway"
+	}
+	if t := row.Template; t != nil && t.BudgetUSD > 0 {
+		out.BudgetUSD, out.BudgetWindow = t.BudgetUSD, cmp.Or(t.BudgetWindow, "month")
 	}
 	return out, nil
 }

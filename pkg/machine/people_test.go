@@ -34,7 +34,7 @@ func (w *world) signIn(n int, in rpc.PersonSignIn) (int, rpc.Session) {
 func (w *world) setRole(id string, role people.Role) int {
 	w.Helper()
 	status, _ := w.At(rpc.RegistryID, "person.set", string(storage.Encode(rpc.PersonSet{ID: id, MachineID: mid,
-		Grant: people.Grant{Role: role}})))
+		Grant: people.Grant{Role: role}, By: "operator"})))
 	return status
 }
 
@@ -208,8 +208,10 @@ func TestInvitationIsShownWithoutSpendingIt(t *testing.T) {
 	w := newWorld(t)
 	w.signIn(1, rpc.PersonSignIn{Identity: &ann, Roles: people.Grants{mid: {Role: people.Owner}}})
 	w.At(rpc.RegistryID, "put", `{"machineId":"`+mid+`","name":"Team <b>","state":"active"}`)
-	w.invite(1, rpc.InviteCreate{Role: people.Member, By: "person:" + ann.ID(), Note: "for Bob"})
-	want := rpc.InvitationOffer{Machine: "Team <b>", By: "Ann", Role: people.Member, ExpiresAt: w.Clock.Now().UnixMilli() + inviteLife}
+	w.invite(1, rpc.InviteCreate{Role: people.Member, By: "person:" + ann.ID(), Note: "for Bob",
+		Template: &people.Template{BudgetUSD: 20, Models: []string{"openai/gpt-4o"}}})
+	want := rpc.InvitationOffer{Machine: "Team <b>", By: "Ann", Role: people.Member, ExpiresAt: w.Clock.Now().UnixMilli() + inviteLife,
+		BudgetUSD: 20, BudgetWindow: "month"}
 	for range 2 {
 		if status, got := w.shown(1); status != 200 || got != want {
 			t.Fatalf("got %d %+v, want %+v", status, got, want)
@@ -219,7 +221,7 @@ func TestInvitationIsShownWithoutSpendingIt(t *testing.T) {
 		t.Errorf("accepted after it was shown: got %d", status)
 	}
 	w.invite(2, rpc.InviteCreate{Role: people.Member, Provider: true, By: "operator"})
-	if status, got := w.shown(2); status != 200 || got.By != "" || !got.Provider {
+	if status, got := w.shown(2); status != 200 || got.By != "The operator of this gateway" || !got.Provider || got.BudgetUSD != 0 {
 		t.Errorf("by the operator: got %d %+v", status, got)
 	}
 	w.Clock.Add(7 * 24 * time.Hour)
@@ -315,6 +317,66 @@ func TestDeletedMachineForgetsPeople(t *testing.T) {
 	}
 	if status, a := w.checked(2); status != 200 || a.Get("person.roles."+mid).Exists() {
 		t.Errorf("the other: got %d %s", status, a.Raw)
+	}
+}
+
+// recorded returns the newest records of the registry as "actor action target fields".
+func (w *world) recorded(most int) (out []string) {
+	w.Helper()
+	_, a := w.At(rpc.RegistryID, "signIn.list", `{}`)
+	for _, r := range a.Get("data").Array() {
+		if len(out) < most {
+			out = append(out, strings.TrimSpace(fmt.Sprint(r.Get("actor").Str, " ", r.Get("action").Str, " ", r.Get("target").Str, " ", r.Get("fields").Raw)))
+		}
+	}
+	return out
+}
+
+// An accepted invitation was recorded as a sign-in like any other.
+func TestAcceptedInvitationIsRecordedWithItsMaker(t *testing.T) {
+	w := newWorld(t)
+	w.signIn(1, rpc.PersonSignIn{Identity: &ann, Roles: people.Grants{mid: {Role: people.Owner}}})
+	w.invite(1, rpc.InviteCreate{Role: people.Member, By: "person:" + ann.ID()})
+	_, s := w.signIn(2, rpc.PersonSignIn{Invite: by(1), NewToken: inprocess.Digest(1), Name: "Bob"})
+	bob := "person:" + s.Person.ID
+	w.signIn(3, rpc.PersonSignIn{Token: inprocess.Digest(1)})
+	w.invite(2, rpc.InviteCreate{Person: s.Person.ID, By: "operator"})
+	w.signIn(4, rpc.PersonSignIn{Invite: by(2), NewToken: inprocess.Digest(2)})
+	want := []string{bob + " link.use operator", bob + " sign-in", bob + " invitation.accept person:" + ann.ID() + ` ["member of ` + mid + `"]`}
+	if got := w.recorded(3); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Sessions that a removal ended were not in the audit log.
+func TestRemovalRecordsHowManySessionsItEnded(t *testing.T) {
+	w := newWorld(t)
+	w.signIn(1, rpc.PersonSignIn{Identity: &ann, Roles: editors})
+	w.signIn(2, rpc.PersonSignIn{Identity: &ann, Roles: editors})
+	if w.setRole(ann.ID(), people.Viewer); strings.Contains(w.recorded(1)[0], "sessions.end") {
+		t.Errorf("a change of role: %q", w.recorded(1))
+	}
+	w.setRole(ann.ID(), people.None)
+	if got, want := w.recorded(1)[0], "operator sessions.end "+ann.ID()+` ["2 sessions"]`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if w.setRole(ann.ID(), people.None); len(w.recorded(9)) != 3 {
+		t.Errorf("once more: %q", w.recorded(9))
+	}
+	w.signIn(3, rpc.PersonSignIn{Identity: &people.Identity{Issuer: ann.Issuer, Subject: "2"}, Roles: editors})
+	bea := people.Identity{Issuer: ann.Issuer, Subject: "3"}
+	w.signIn(4, rpc.PersonSignIn{Identity: &bea, Roles: editors})
+	w.At(rpc.RegistryID, "session.end", `{"digest":"`+inprocess.Digest(4)+`","all":true}`)
+	if got, want := w.recorded(1)[0], "person:"+bea.ID()+" sessions.end "+bea.ID()+` ["1 session"]`; got != want {
+		t.Errorf("by the person: got %q, want %q", got, want)
+	}
+	w.At(rpc.RegistryID, "person.end", `{"id":"`+ann.ID()+`","by":"key:abcdefghijklmnop"}`)
+	if got := w.recorded(1)[0]; strings.Contains(got, "abcdefghijklmnop") || !strings.HasPrefix(got, "key:") {
+		t.Errorf("by a key: %q", got)
+	}
+	w.At(rpc.RegistryID, "person.end", `{"all":true,"by":"operator"}`)
+	if got, want := w.recorded(1)[0], `operator sessions.end everyone ["1 session"]`; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -548,6 +610,20 @@ func TestPeopleAndIdentityProvidersAreSealedAgainAfterARotation(t *testing.T) {
 	if status, a := w.At(rpc.RegistryID, "tick", ""); status != 200 {
 		t.Fatalf("%d %s", status, a.Raw)
 	}
+	// The next ticks write nothing and say once what does not open.
+	lost := rpc.IdentityProvider{ID: strings.Repeat("b", 20), Name: "Lost"}
+	lost.ClientSecret, _ = sealed.Keys(t, strings.Repeat("x", 40)).Seal(rpc.RegistryID, lost.SealedAs(), rpc.ClientSecretField, secret.New("s"))
+	w.At(rpc.RegistryID, "idp.put", string(storage.Encode(lost)))
+	var lines []string
+	w.obj.Log = func(line string) { lines = append(lines, line) }
+	st := w.Loc.Storage(rpc.RegistryID)
+	written := st.Written
+	for range 3 {
+		w.At(rpc.RegistryID, "tick", "")
+	}
+	if n := st.Written - written; n != 0 || len(lines) != 1 {
+		t.Errorf("%d rows written, log %q", n, lines)
+	}
 	w.obj.Keyring = sealed.Keys(t, fresh)
 	if _, a := w.At(rpc.RegistryID, "person.list", `{"machineId":"`+mid+`"}`); !strings.Contains(a.Raw, `"name":"Ann"`) {
 		t.Errorf("people: %s", a.Raw)
@@ -555,7 +631,23 @@ func TestPeopleAndIdentityProvidersAreSealedAgainAfterARotation(t *testing.T) {
 	_, a := w.At(rpc.RegistryID, "idp.list", "")
 	var list []rpc.IdentityProvider
 	json.Unmarshal([]byte(a.Get("data").Raw), &list)
-	if len(list) != 1 || secretOf(w.obj.Keyring, list[0]) != "client-secret" {
+	if len(list) != 2 || secretOf(w.obj.Keyring, list[0]) != "client-secret" {
 		t.Errorf("identity providers: %s", a.Raw)
+	}
+}
+
+// A sign-in while CREDENTIALS_KEY was another one sealed an empty name in place of the stored one.
+func TestSignInWithAnotherKeyKeepsTheName(t *testing.T) {
+	w := newWorld(t)
+	w.invite(1, rpc.InviteCreate{Role: people.Member, By: "operator"})
+	_, s := w.signIn(1, rpc.PersonSignIn{Invite: by(1), NewToken: inprocess.Digest(1), Name: "Ann"})
+	right := w.obj.Keyring
+	w.obj.Keyring = sealed.Keys(t, strings.Repeat("w", 40))
+	if status, s := w.signIn(2, rpc.PersonSignIn{Token: inprocess.Digest(1)}); status != 200 || s.Person.Name != "" {
+		t.Fatalf("with another key: %d %+v", status, s)
+	}
+	w.obj.Keyring = right
+	if _, a := w.At(rpc.RegistryID, "person.names", `{"ids":["`+s.Person.ID+`"]}`); a.Get(s.Person.ID).Str != "Ann" {
+		t.Errorf("the name with the right key: %s", a.Raw)
 	}
 }

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -77,13 +78,15 @@ func (o *Object) prune(r *storage.Call) {
 // the key may come back.
 func (o *Object) reseal(r *storage.Call) {
 	current := o.Keyring.Current()
+	closed, first := 0, ""
 	reseal := func(connectionID, field string, sealed secret.Sealed) secret.Sealed {
-		if store.KeyID(sealed) == current {
+		if sealed == "" || store.KeyID(sealed) == current {
 			return sealed
 		}
 		plain, err := o.Keyring.Open(r.ID, connectionID, field, sealed)
 		if err != nil {
-			o.WriteLog(fmt.Sprintf("machine %s: %s of %s does not open", r.ID, field, connectionID))
+			closed++
+			first = cmp.Or(first, field+" of "+connectionID)
 			return sealed
 		}
 		if s, err := o.Keyring.Seal(r.ID, connectionID, field, plain); err == nil {
@@ -103,8 +106,9 @@ func (o *Object) reseal(r *storage.Call) {
 		}
 	}
 	for _, p := range storage.RowsOf[rpc.IdentityProvider](r.Tx, idpPrefix) {
-		if p.ClientSecret != "" && store.KeyID(p.ClientSecret) != current {
-			p.ClientSecret = reseal(p.SealedAs(), rpc.ClientSecretField, p.ClientSecret)
+		before := store.KeyID(p.ClientSecret)
+		p.ClientSecret = reseal(p.SealedAs(), rpc.ClientSecretField, p.ClientSecret)
+		if store.KeyID(p.ClientSecret) != before {
 			r.Put(idpPrefix+p.ID, p)
 		}
 	}
@@ -137,10 +141,27 @@ func (o *Object) reseal(r *storage.Call) {
 	})
 	for _, row := range r.List(storage.OAuthPrefix) { // sign-ins under way
 		if v := oauth.Reseal(row.Value, func(field string, s secret.Sealed) secret.Sealed {
-			return reseal(row.Key, field,
-				s)
+			return reseal(row.Key, field, s)
 		}); !bytes.Equal(v, row.Value) {
 			r.Set(row.Key, v)
 		}
 	}
+	if o.closedNow(r.ID, closed) {
+		o.WriteLog(fmt.Sprintf("machine %s: CREDENTIALS_KEY does not open %d secrets, such as %s", r.ID, closed, first))
+	}
+}
+
+// closedNow notes how many secrets of a machine do not open, and reports whether the log is to say
+// so: it does when the number has changed, not with every prune.
+func (o *Object) closedNow(machineID string, n int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	changed := o.closed[machineID] != n
+	if o.closed == nil {
+		o.closed = map[string]int{}
+	}
+	if o.closed[machineID] = n; n == 0 {
+		delete(o.closed, machineID)
+	}
+	return changed && n > 0
 }

@@ -15,9 +15,9 @@ const (
 	sessionPrefix = "session:"
 	attemptPrefix = "attempt:"
 
-	sessionIdle  = 30 * storage.Minute
-	sessionLife  = 12 * 60 * storage.Minute
-	maxSessions  = 50 // of one object; one more replaces the oldest
+	sessionLife  = 12 * storage.Hour
+	sessionAhead = 30 * storage.Minute // of a clock that was set back
+	maxSessions  = 50                  // of one object; one more replaces the oldest
 	sessionTouch = storage.Minute
 
 	attemptWindow = 15 * storage.Minute
@@ -46,11 +46,11 @@ func (s *sessionRow) end() int64 {
 }
 
 func (s *sessionRow) over(now int64) bool {
-	return now >= s.end() || now >= s.SeenAt+sessionIdle || s.SeenAt > now+sessionIdle
+	return now >= s.end() || s.SeenAt > now+sessionAhead
 }
 
 func (s *sessionRow) shown(key *store.Key) rpc.Session {
-	return rpc.Session{Key: key, AuthAt: s.CreatedAt, IdleAt: min(s.SeenAt+sessionIdle, s.end()), ExpiresAt: s.end()}
+	return rpc.Session{Key: key, AuthAt: s.CreatedAt, IdleAt: s.end(), ExpiresAt: s.end()}
 }
 
 func errNoSession() error {
@@ -157,11 +157,18 @@ func (o *Object) sessionEnd(r *storage.Call) (any, error) {
 	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsDigest(in.Digest) || !r.Load(sessionPrefix+in.Digest, &row) {
 		return struct{}{}, nil
 	}
-	r.Del(sessionPrefix + in.Digest)
-	if in.All {
-		storage.RemoveIf(r.Tx, sessionPrefix, func(_ string, s sessionRow) bool {
-			return s.KeyID == row.KeyID && s.Person == row.Person
-		})
+	if !in.All {
+		r.Del(sessionPrefix + in.Digest)
+		return struct{}{}, nil
+	}
+	n := endSessions(r.Tx, func(s *sessionRow) bool { return s.KeyID == row.KeyID && s.Person == row.Person })
+	switch key := o.MaskedKey(row.KeyID); {
+	case key != "":
+		r.Audit("key:"+key, "sessions.end", key, []string{sessionCount(n)})
+	case row.Person != "":
+		auditEnded(r.Tx, "person:"+row.Person, row.Person, n)
+	default:
+		auditEnded(r.Tx, "operator", "operator", n)
 	}
 	return struct{}{}, nil
 }
@@ -178,14 +185,19 @@ type attemptRow struct {
 // credentials have at least 128 bits and cannot be guessed.
 func (o *Object) sessionFailed(r *storage.Call) (any, error) {
 	var in rpc.SignInFailed
-	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsLowerAlphanumeric(in.From, 32) || len(in.Reason) > 100 {
+	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsLowerAlphanumeric(in.From, 32) || len(in.Reason) > 100 ||
+		len(in.Network) > 50 {
 		return nil, apierr.Invalid("from", "from is not a digest.")
 	}
 	if err := attempt(r, in.From, attemptMost); err != nil {
 		return nil, err
 	}
 	if in.Reason != "" {
-		registryAudit(r.Tx, storage.Record{Actor: "anonymous", Action: "sign-in.refused", Fields: []string{in.Reason}})
+		fields := []string{in.Reason}
+		if in.Network != "" {
+			fields = append(fields, "from "+in.Network)
+		}
+		registryAudit(r.Tx, storage.Record{Actor: "anonymous", Action: "sign-in.refused", Fields: fields})
 	}
 	return struct{}{}, nil
 }

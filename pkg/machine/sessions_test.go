@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -28,11 +29,11 @@ func (w *world) checked(n int) (int, gjson.Result) {
 	return w.At(rpc.RegistryID, "session.check", `{"digest":"`+inprocess.Digest(n)+`","bound":"b"}`)
 }
 
-func TestSessionEndsWhenIdle(t *testing.T) {
-	for idle, want := range map[time.Duration]int{0: 200, 30*time.Minute - time.Millisecond: 200, 30 * time.Minute: 401, -30 * time.Minute: 200, -30*time.Minute - time.Millisecond: 401} {
+func TestUnusedSessionLivesForTwelveHours(t *testing.T) {
+	for idle, want := range map[time.Duration]int{0: 200, 12*time.Hour - time.Millisecond: 200, 12 * time.Hour: 401, -30 * time.Minute: 200, -30*time.Minute - time.Millisecond: 401} {
 		w := newWorld(t)
 		now := w.Clock.Now().UnixMilli()
-		if a := w.opened(1); a.Get("authAt").Int() != now || a.Get("idleAt").Int() != now+30*60_000 || a.Get("expiresAt").Int() != now+12*3600_000 || a.Get("key").Exists() {
+		if a := w.opened(1); a.Get("authAt").Int() != now || a.Get("idleAt").Int() != now+12*3600_000 || a.Get("expiresAt").Int() != now+12*3600_000 || a.Get("key").Exists() {
 			t.Errorf("opened: got %s", a.Raw)
 		}
 		w.Clock.Add(idle)
@@ -42,7 +43,7 @@ func TestSessionEndsWhenIdle(t *testing.T) {
 	}
 }
 
-func TestSessionLivesForTwelveHours(t *testing.T) {
+func TestSessionInUseLivesForTwelveHours(t *testing.T) {
 	w := newWorld(t)
 	end := w.opened(1).Get("expiresAt").Int()
 	for range 35 {
@@ -61,11 +62,17 @@ func TestSessionLivesForTwelveHours(t *testing.T) {
 
 func TestUseOfSessionIsNotedOnceAMinute(t *testing.T) {
 	w := newWorld(t)
-	idle := w.opened(1).Get("idleAt").Int()
+	w.opened(1)
+	seen := func() int64 {
+		var s sessionRow
+		json.Unmarshal(w.Loc.Storage(rpc.RegistryID).Listed(sessionPrefix)[0].Value, &s)
+		return s.SeenAt
+	}
+	first := seen()
 	for _, tt := range []struct{ step, later time.Duration }{{time.Minute - time.Millisecond, 0}, {time.Millisecond, time.Minute}, {time.Minute - time.Millisecond, time.Minute}} {
 		w.Clock.Add(tt.step)
-		if _, a := w.checked(1); a.Get("idleAt").Int() != idle+tt.later.Milliseconds() {
-			t.Errorf("after %v more: got %s", tt.step, a.Raw)
+		if w.checked(1); seen() != first+tt.later.Milliseconds() {
+			t.Errorf("after %v more: seen at %d", tt.step, seen()-first)
 		}
 	}
 }
@@ -127,7 +134,7 @@ func TestLeastRecentlyUsedOfFiftySessionsEnds(t *testing.T) {
 	if n := count(); n != maxSessions {
 		t.Errorf("%d sessions", n)
 	}
-	w.Clock.Add(time.Hour)
+	w.Clock.Add(12 * time.Hour)
 	w.opened(101)
 	if n := count(); n != 1 {
 		t.Errorf("%d sessions after the others ended", n)
@@ -203,6 +210,9 @@ func TestSessionOfKeyLivesAsLongAsTheKeyManages(t *testing.T) {
 	if got := fmt.Sprint(check(1), check(2), check(3)); got != "401 401 200" {
 		t.Errorf("after all of the first key ended: %s", got)
 	}
+	if rec := w.OK("GET", "/api/audit?limit=1", "").Get("data.0"); rec.Get("action").Str != "sessions.end" || rec.Get("fields").Raw != `["2 sessions"]` {
+		t.Errorf("the record of it is %s", rec.Raw)
+	}
 	w.OK("DELETE", "/api/keys/"+second, "")
 	if got := check(3); got != 401 {
 		t.Errorf("after the key was revoked: %d", got)
@@ -267,10 +277,10 @@ func TestFailedSignInsAreLimited(t *testing.T) {
 func TestRefusedSignInsAreRecordedWithinTheLimit(t *testing.T) {
 	w := newWorld(t)
 	for range attemptMost + 5 {
-		w.At(rpc.RegistryID, "session.failed", `{"from":"`+strings.Repeat("a", 32)+`","reason":"wrong_credential"}`)
+		w.At(rpc.RegistryID, "session.failed", `{"from":"`+strings.Repeat("a", 32)+`","reason":"wrong_credential","network":"203.0.113.0/24"}`)
 	}
 	_, a := w.At(rpc.RegistryID, "signIn.list", `{}`)
-	if n := a.Get(`data.#(action=="sign-in.refused")#|#`).Int(); n != attemptMost || a.Get("data.0.fields").Raw != `["wrong_credential"]` {
+	if n := a.Get(`data.#(action=="sign-in.refused")#|#`).Int(); n != attemptMost || a.Get("data.0.fields").Raw != `["wrong_credential","from 203.0.113.0/24"]` {
 		t.Errorf("%d records, want %d: %s", n, attemptMost, a.Raw)
 	}
 }

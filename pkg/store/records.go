@@ -50,6 +50,14 @@ type Connection struct {
 	LastError       string `json:"lastError,omitempty"`
 }
 
+// HasCredential reports whether there is a secret for the provider among them.
+func HasCredential(secrets map[string]secret.Sealed) bool {
+	if secrets[ProxyAuth] != "" {
+		return len(secrets) > 1
+	}
+	return len(secrets) > 0
+}
+
 // ProviderData is providerSpecificData: the fields that the gateway reads, and
 // all others as they were given.
 type ProviderData struct {

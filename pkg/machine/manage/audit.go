@@ -9,8 +9,10 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// maxAuditScan is the number of records that one call reads.
-const maxAuditScan = 2000
+const (
+	maxAuditScan = 2000 // records that one call reads
+	maxAuditIDs  = 50   // whose records one call asks for
+)
 
 // auditPage is the answer to GET /api/audit.
 type auditPage struct {
@@ -35,6 +37,7 @@ type auditPage struct {
 //	kind      what was changed: keys, providers, models, settings, sign-in, …
 //	q         a part of the action, the target or its name, or a field; or the id of a key
 //	from, to  Unix milliseconds
+//	ids       ids between commas: the newest record of each alone, with its name by the id
 func (c *change) auditList() (any, error) {
 	number := func(name string, otherwise, least, most int64) (int64, error) {
 		v := c.query(name)
@@ -60,6 +63,17 @@ func (c *change) auditList() (any, error) {
 		}
 		*p.to = n
 	}
+	asked := map[string]string{} // ids by the targets of their records
+	ids := c.query("ids")
+	if ids != "" {
+		list := strings.Split(ids, ",")
+		if len(list) > maxAuditIDs {
+			return nil, apierr.Invalid("ids", "ids must have at most %d ids.", maxAuditIDs)
+		}
+		for _, id := range list {
+			asked[id], asked[c.o.MaskedKey(id)] = id, id
+		}
+	}
 	names := c.auditNames()
 	actor, kind, text := c.query("actor"), c.query("kind"), strings.ToLower(strings.TrimSpace(c.query("q")))
 	ofKey := c.o.MaskedKey(text)
@@ -68,11 +82,12 @@ func (c *change) auditList() (any, error) {
 			(actor == "" || r.Actor == actor || (actor == "key" || actor == "person") &&
 				strings.HasPrefix(r.Actor, actor+":")) &&
 			(kind == "" || auditKind(r.Action) == kind) &&
-			(text == "" || r.Target == ofKey || recordHas(r, names, text))
+			(text == "" || r.Target == ofKey || recordHas(r, names, text)) &&
+			(ids == "" || asked[r.Target] != "")
 	}
 	out := auditPage{Object: "list", Data: []json.RawMessage{}, Names: map[string]string{}}
 	last := min(before, c.Meta.AuditSeq+1)
-	for seq := last - 1; seq > 0; seq-- {
+	for seq := last - 1; seq > 0 && (ids == "" || len(asked) > 0); seq-- {
 		var a storage.AuditRow
 		var r storage.Record
 		if !c.Load(storage.AuditKey(seq), &a) {
@@ -92,6 +107,11 @@ func (c *change) auditList() (any, error) {
 			continue
 		}
 		out.Data = append(out.Data, a.Record)
+		if id := asked[r.Target]; id != "" {
+			out.Names[id] = names[r.Target]
+			delete(asked, id)
+			delete(asked, c.o.MaskedKey(id))
+		}
 		for _, id := range [...]string{r.Target, actorID(r.Actor)} {
 			if name := names[id]; name != "" {
 				out.Names[id] = name
@@ -114,9 +134,7 @@ type chainState struct {
 func (c *change) auditNames() map[string]string {
 	names := map[string]string{c.ID: c.Meta.Name}
 	for _, k := range c.Keys() {
-		if names[c.o.MaskedKey(k.ID)] = k.Name; k.Name == "" && k.Last4 != "" {
-			names[c.o.MaskedKey(k.ID)] = "…" + k.Last4
-		}
+		names[c.o.MaskedKey(k.ID)] = shownName(&k)
 	}
 	for _, row := range c.Connections() {
 		if names[row.ID] = row.Name; row.Name == "" {

@@ -71,6 +71,14 @@ func TestAuditIsFilteredAndNamed(t *testing.T) {
 	if got := w.OK("GET", "/api/audit?kind=destinations&q=chat", "").Get("names." + hook).Str; got != "Chat" {
 		t.Errorf("the destination is named %q", got)
 	}
+	// The last names of several ids are one call.
+	named := w.OK("GET", "/api/audit?ids="+gone+","+conn+","+key+",unknown", "")
+	if got := named.Get("names"); got.Get(gone).Str != "Gone" || got.Get(conn).Str != "Play" || got.Get(key).Str != "Laptop" || named.Get("data.#").Int() != 3 || named.Get("has_more").Bool() {
+		t.Errorf("by ids: %s", named.Raw)
+	}
+	if status, _ := w.API("GET", "/api/audit?ids="+strings.Repeat("a,", 50)+"a", ""); status != 400 {
+		t.Errorf("51 ids: %d", status)
+	}
 	// Pages with a filter follow each other.
 	var all []string
 	for before := ""; ; {
@@ -111,5 +119,54 @@ func TestHealthOfAMachine(t *testing.T) {
 	h := w.OK("GET", "/api/health", "")
 	if !h.Get("ok").Bool() || h.Get("replica.pending").Bool() || h.Get("replica.failures").Int() != 0 || h.Get("configuration.bytes").Int() < 100 || h.Get("now").Int() != w.Clock.Now().UnixMilli() {
 		t.Errorf("got %s", h.Raw)
+	}
+}
+
+// A change of prices was recorded without the models.
+func TestAuditNamesModelsOfPrices(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	w.Connect(`{"provider":"openai","apiKey":"sk-by-hand-0123456789","name":"Work"}`)
+	fields := func(body string) string {
+		w.OK("PATCH", "/api/settings", body)
+		return w.OK("GET", "/api/audit?limit=1", "").Get("data.0.fields").Raw
+	}
+	if got := fields(`{"modelPrices":{"openai/gpt-4.1":"1/8"},"idleSeconds":7}`); got != `["idleSeconds","modelPrices.openai/gpt-4.1"]` {
+		t.Errorf("one model: %s", got)
+	}
+	if got := fields(`{"modelPrices":null}`); got != `["modelPrices"]` {
+		t.Errorf("all of them: %s", got)
+	}
+	many := ""
+	for n := range 30 {
+		many += fmt.Sprintf(`"openai/m%d":"1/8",`, n)
+	}
+	got := fields(`{"allowUnknown":true,"modelPrices":{` + strings.TrimSuffix(many, ",") + `}}`)
+	if n := strings.Count(got, ","); n != 20 || !strings.HasSuffix(got, `"modelPrices.openai/m19","modelPrices"]`) {
+		t.Errorf("thirty models: %s", got)
+	}
+}
+
+// A pause and its end had the same record: the name of the field.
+func TestAuditTellsPausesFromTheirEnds(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	key := "/api/keys/" + w.newKey(`{"name":"Laptop"}`).Get("id").Str
+	account := "/api/providers/" + w.Connect(`{"provider":"openai","apiKey":"sk-by-hand-0123456789","name":"Work"}`)
+	target := "/api/destinations/" + w.OK("POST", "/api/destinations", `{"kind":"webhook","settings":{"url":"https://hooks.example.com/x"}}`).Get("id").Str
+	for _, step := range []struct{ path, body, want string }{
+		{key, `{"paused":true}`, `["paused"]`},
+		{key, `{"paused":false,"rpm":5}`, `["resumed","rpm"]`},
+		{key, `{"rpm":6,"paused":false}`, `["rpm"]`},
+		{account, `{"isActive":false}`, `["paused"]`},
+		{account, `{"isActive":true}`, `["resumed"]`},
+		{account, `{"isActive":true,"name":"Play"}`, `["name"]`},
+		{target, `{"enabled":false}`, `["paused"]`},
+		{target, `{"enabled":true}`, `["resumed"]`},
+	} {
+		w.OK("PUT", step.path, step.body)
+		if got := w.OK("GET", "/api/audit?limit=1", "").Get("data.0.fields").Raw; got != step.want {
+			t.Errorf("%s: got %s, want %s", step.body, got, step.want)
+		}
 	}
 }

@@ -88,6 +88,11 @@ func (c *change) budgetList() (any, error) {
 	rows := c.Budgets()
 	if p := c.member(); p != nil {
 		rows = slices.DeleteFunc(rows, func(b storage.Budget) bool { return b.Tag != tagOf(p.ID) })
+		if len(rows) == 0 && p.Template != nil { // the first key will store it
+			if b, is := personBudget(c.Tx, p.ID, p.Name, p.Template); is {
+				rows = append(rows, b)
+			}
+		}
 	}
 	return listOf(c, "budgets", rows, c.viewBudget)
 }
@@ -145,21 +150,25 @@ func (c *change) storeBudget(row *storage.Budget) (any, error) {
 	return c.showBudget(row), nil
 }
 
-// putBudget stores a created or changed budget. If the limit has changed, alerts are sent
-// again.
+// putBudget stores a created or changed budget of the API.
 func (c *change) putBudget(row *storage.Budget) {
-	var before storage.Budget
-	c.Load(storage.BudgetPrefix+row.ID, &before)
-	row.UpdatedAt = c.Now
-	c.PutBudget(row)
-	if row.Webhook != before.Webhook {
+	if before := putBudget(c.Tx, row); row.Webhook != before.Webhook {
 		c.Enable(storage.OfBudget(row.ID))
 	}
+}
+
+// putBudget stores a created or changed budget, and returns what it was. If the limit has
+// changed, it is not used up any more, and alerts are sent again.
+func putBudget(t *storage.Tx, row *storage.Budget) (before storage.Budget) {
+	t.Load(storage.BudgetPrefix+row.ID, &before)
+	row.UpdatedAt = t.Now
+	t.PutBudget(row)
 	var l budget.Ledger
-	if row.Limit != before.Limit && c.Load(storage.LedgerPrefix+row.ID, &l) {
+	if row.Limit != before.Limit && t.Load(storage.LedgerPrefix+row.ID, &l) {
 		l.Refused, l.Alerted = false, 0
-		c.Put(storage.LedgerPrefix+row.ID, l)
+		t.Put(storage.LedgerPrefix+row.ID, l)
 	}
+	return before
 }
 
 func (c *change) budgetDelete() (any, error) {

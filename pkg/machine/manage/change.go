@@ -135,6 +135,20 @@ func (o *Manager) Manage(r *storage.Call) (any, error) {
 	return a, nil
 }
 
+// switched names in the record what was done with a switch instead of its field, and nothing if it is as before.
+func (c *change) switched(field string, was, paused bool) {
+	i := slices.Index(c.fields, field)
+	switch {
+	case i < 0:
+	case was == paused:
+		c.fields = slices.Delete(c.fields, i, i+1)
+	case paused:
+		c.fields[i] = "paused"
+	default:
+		c.fields[i] = "resumed"
+	}
+}
+
 // stillAllowed looks the caller's key up again: the isolate that admitted it
 // may know the machine as it was a minute ago.
 func (c *change) stillAllowed() error {

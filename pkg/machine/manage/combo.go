@@ -122,7 +122,7 @@ func readWeights(in *Input, v gjson.Result, members []string) map[string]int {
 		n, _ := w.int(name, 1, store.MaxWeight)
 		member := catalog.PlainName(name)
 		if !slices.Contains(members, member) {
-			w.fail(name, "is not a member of the combo")
+			w.fail(name, "is not a model of the combo")
 		}
 		weights[member] = int(n)
 	}

@@ -436,13 +436,8 @@ func originOf(c *store.Connection) string {
 	return provider.Origin(base)
 }
 
-// hasCredential reports whether there is a secret for the provider among them.
-func hasCredential(secrets map[string]secret.Sealed) bool {
-	if secrets[store.ProxyAuth] != "" {
-		return len(secrets) > 1
-	}
-	return len(secrets) > 0
-}
+// movedText is why an account at another address has no credential any more.
+const movedText = "The stored key was for the address before, so it was removed. Enter the key again."
 
 // finishConnection seals what was given and stores the row. A credential that
 // was given for another origin is emptied, unless a new one comes along
@@ -459,7 +454,7 @@ func (o *Manager) finishConnection(t *storage.Tx, c *connInput) error {
 	} else if s := r.Secrets[store.ProxyAuth]; s != "" { // the proxy's, not the provider's
 		sealed[store.ProxyAuth] = s
 	}
-	hadAny := hasCredential(r.Secrets)
+	hadAny := store.HasCredential(r.Secrets)
 	renewed := false
 	for _, f := range slices.Sorted(maps.Keys(c.secrets)) {
 		plain := c.secrets[f]
@@ -485,11 +480,11 @@ func (o *Manager) finishConnection(t *storage.Tx, c *connInput) error {
 	}
 	removed, ok := c.secrets[store.APIKey]
 	switch {
-	case ok && removed == "" && !hasCredential(sealed) && !wantsCredential(r.Provider):
+	case ok && removed == "" && !store.HasCredential(sealed) && !wantsCredential(r.Provider):
 		r.Status, r.LastError = "", "" // called without a credential from now on
 		t.Del(storage.HealthPrefix + r.ID)
 		t.ClearCooldowns(r.ID)
-	case !hasCredential(sealed) && (hadAny || r.Status == storage.NeedsCredential || wantsCredential(r.Provider)):
+	case !store.HasCredential(sealed) && (hadAny || r.Status == storage.NeedsCredential || wantsCredential(r.Provider)):
 		r.Status = storage.NeedsCredential
 	case renewed:
 		r.Status, r.LastError = "", ""
@@ -501,6 +496,10 @@ func (o *Manager) finishConnection(t *storage.Tx, c *connInput) error {
 	}
 	if r.Seq != 0 && r.Origin != origin { // another host: its health is unknown
 		t.Del(storage.HealthPrefix + r.ID)
+		t.SetError(r.ID, "")
+		if hadAny && !store.HasCredential(sealed) && r.Status == storage.NeedsCredential {
+			r.LastError = movedText
+		}
 	}
 	r.Secrets, r.Last4, r.Origin = sealed, last4, origin
 	if len(sealed) == 0 {

@@ -181,7 +181,10 @@ func (c *change) destinationUpdate() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.storeDestination(&row)
+	was := row.Paused
+	answer, err := c.storeDestination(&row)
+	c.switched("enabled", was, row.Paused)
+	return answer, err
 }
 
 // storeDestination changes a destination by the fields of the body.

@@ -415,7 +415,7 @@ func (c *change) putDocument(doc *document, keys []store.Key) (made []string, er
 		if c.Load(storage.ConnectionPrefix+got.row.ID, &had) {
 			if had.Provider != got.row.Provider {
 				return nil, apierr.Invalid("document.connections",
-					"document.connections[%d].id belongs to a connection of another provider.", i)
+					"document.connections[%d].id belongs to an account of another provider.", i)
 			}
 			got.row.Secrets, got.row.Last4, got.row.Origin, got.row.Seq, got.row.Seeded = had.Secrets, had.Last4, had.Origin,
 				had.Seq, had.Seeded

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/hex"
 	"encoding/json"
 	"slices"
@@ -24,7 +25,7 @@ import (
 type keyView struct {
 	ID            string   `json:"id"`
 	APIKey        string   `json:"apiKey,omitempty"` // once, at its creation or rotation
-	Name          string   `json:"name,omitempty"`
+	Name          string   `json:"name"`
 	Person        string   `json:"person,omitempty"` // who has it
 	Last4         string   `json:"last4,omitempty"`
 	Scopes        []string `json:"scopes"`
@@ -44,6 +45,8 @@ type keyView struct {
 	CaptureHours   int  `json:"captureHours,omitempty"`
 	// Earlier is the text that a rotation has replaced, while it is valid.
 	Earlier *earlierView `json:"earlier,omitempty"`
+	IDInKey bool         `json:"idInKey,omitempty"` // see rpc.NamesKey
+	Invalid bool         `json:"invalid,omitempty"` // see dead
 	keyUse
 	Generation int64 `json:"generation"`
 }
@@ -77,10 +80,11 @@ func useOf(t *storage.Tx, id string) keyUse {
 
 func (c *change) viewKey(k *storage.Key) keyView {
 	v := keyView{
-		ID: k.ID, Name: k.Name, Last4: k.Last4, Scopes: k.Scopes, Models: k.Models, RPM: k.RPM, DailyMax: k.DailyMax,
+		ID: k.ID, Name: shownName(k), Last4: k.Last4, Scopes: k.Scopes, Models: k.Models, RPM: k.RPM, DailyMax: k.DailyMax,
 		TPM: k.TPM, MaxParallel: k.MaxParallel, Tags: k.Tags, Person: k.Person,
 		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, PausedAt: k.PausedAt, CapturePercent: k.CapturePercent,
 		CaptureHours: k.CaptureHours, keyUse: useOf(c.Tx, k.ID), Generation: k.Generation,
+		IDInKey: rpc.NamesKey(&k.Key, c.o.KeySecret, c.ID), Invalid: c.o.dead(k),
 	}
 	if len(v.Scopes) == 0 {
 		v.Scopes = []string{"data"}
@@ -161,6 +165,26 @@ func (c *change) readKey(in *Input, row *storage.Key) {
 		}
 		row.ExpiresAt = at
 	}
+	if row.Name == "" {
+		row.Name = freeName(unnamedKey, takenNames(c.Keys(), keyName))
+	}
+}
+
+// unnamedKey is the name of a key that is given none, numbered after the first one.
+const unnamedKey = "API key"
+
+func keyName(k *storage.Key) string { return k.Name }
+
+// shownName returns what lists call a key. Those of imports, seed documents and earlier versions may
+// have no name.
+func shownName(k *storage.Key) string {
+	switch {
+	case k.Name != "":
+		return k.Name
+	case k.Last4 != "":
+		return "…" + k.Last4
+	}
+	return unnamedKey
 }
 
 // checkTags returns the tags of a key.
@@ -231,11 +255,11 @@ func (c *change) keyCreate() (any, error) {
 	if err := own(c.Tx, c.maker, &row); err != nil {
 		return nil, err
 	}
-	text, minted, err := rpc.MintKey(c.o.Rand, c.o.KeySecret, c.ID)
+	text, err := c.o.mint(&row, c.ID)
 	if err != nil {
 		return nil, err
 	}
-	row.ID, row.Digest, row.Last4, row.CreatedAt = minted.ID, minted.Digest, minted.Last4, c.Now
+	row.CreatedAt = c.Now
 	if budgeted != nil {
 		budgeted.KeyID, budgeted.CreatedAt = row.ID, c.Now
 		c.putBudget(budgeted)
@@ -246,7 +270,7 @@ func (c *change) keyCreate() (any, error) {
 }
 
 // budgetOfKey reads the budget that a new key is to have; nil for none.
-func (c *change) budgetOfKey(in *Input, keyName string) (*storage.Budget, error) {
+func (c *change) budgetOfKey(in *Input, ofKey string) (*storage.Budget, error) {
 	v, given := in.values["budget"]
 	if !given || v.Type == gjson.Null {
 		return nil, nil
@@ -257,8 +281,7 @@ func (c *change) budgetOfKey(in *Input, keyName string) (*storage.Budget, error)
 	}
 	fields.only("name", "models", "unit", "limit", "window", "unpriced", "webhookUrl", "allowUnknown")
 	if _, named := fields.values["name"]; !named {
-		name := cmp.Or(apierr.Shorten(keyName, 100), "Budget of a key")
-		fields.values["name"] = gjson.Result{Type: gjson.String, Str: name}
+		fields.values["name"] = gjson.Result{Type: gjson.String, Str: apierr.Shorten(ofKey, 100)}
 	}
 	var row storage.Budget
 	c.readBudget(fields, &row, false)
@@ -317,6 +340,7 @@ func (c *change) keyUpdate() (any, error) {
 		}
 	}
 	c.fields = in.names
+	c.switched("paused", was.PausedAt != 0, row.PausedAt != 0)
 	return c.putKey(&row, ""), nil
 }
 
@@ -349,15 +373,15 @@ func (c *change) keyRotate() (any, error) {
 	if err := c.mayGrant(row.Scopes); err != nil {
 		return nil, err
 	}
-	text, minted, err := rpc.MintKey(c.o.Rand, c.o.KeySecret, c.ID)
+	before := row
+	text, err := c.o.mint(&row, c.ID)
 	if err != nil {
 		return nil, err
 	}
-	row.Earlier = nil
+	row.ID, row.Earlier = before.ID, nil
 	if overlap > 0 {
-		row.Earlier = &store.EarlierKey{Digest: row.Digest, Last4: row.Last4, Until: c.Now + overlap*1000}
+		row.Earlier = &store.EarlierKey{Digest: before.Digest, Last4: before.Last4, Until: c.Now + overlap*1000}
 	}
-	row.Digest, row.Last4 = minted.Digest, minted.Last4
 	c.fields = in.names
 	return c.putKey(&row, text), nil
 }
@@ -400,7 +424,7 @@ func (c *change) keyNetworks() (any, error) {
 type ownUsage struct {
 	Object    string   `json:"object"`
 	ID        string   `json:"id"`
-	Name      string   `json:"name,omitempty"`
+	Name      string   `json:"name"`
 	Last4     string   `json:"last4,omitempty"`
 	Models    []string `json:"models,omitempty"`
 	CreatedAt int64    `json:"createdAt"`
@@ -432,7 +456,7 @@ func (o *Manager) OwnUsage(r *storage.Call) (any, error) {
 		return nil, rpc.ErrInvalidKey()
 	}
 	out := ownUsage{
-		"key.usage", row.ID, row.Name, row.Last4, row.Models, row.CreatedAt, row.ExpiresAt, row.MaxParallel, []ownLimit{},
+		"key.usage", row.ID, shownName(&row), row.Last4, row.Models, row.CreatedAt, row.ExpiresAt, row.MaxParallel, []ownLimit{},
 		useOf(r.Tx, row.ID),
 	}
 	add := func(unit, window string, models []string, limit, used int64, resetAt int64) {
@@ -479,6 +503,19 @@ func (c *change) keyDelete() (any, error) {
 	c.DropNetworks(row.ID)
 	c.status = 204
 	return nil, nil
+}
+
+// mint creates a key of a machine, sets its id and digest in a record, and returns its text.
+func (o *Manager) mint(row *storage.Key, machineID string) (text string, err error) {
+	text, k, err := rpc.MintKey(o.Rand, o.KeySecret, machineID)
+	row.ID, row.Digest, row.Last4, row.Secret = k.ID, k.Digest, k.Last4, rpc.SecretCheck(o.KeySecret)
+	return text, err
+}
+
+// dead reports whether calls with a key are refused because API_KEY_SECRET has changed.
+func (o *Manager) dead(k *storage.Key) bool {
+	now := rpc.SecretCheck(o.KeySecret)
+	return k.Secret != "" && subtle.ConstantTimeCompare([]byte(k.Secret), []byte(now)) == 0
 }
 
 // MaxKeys is the number of keys of a machine.

@@ -1,7 +1,6 @@
 package manage_test
 
 import (
-	"encoding/hex"
 	"fmt"
 	"strings"
 	"testing"
@@ -21,10 +20,9 @@ func ofKey(id, rest string) func(*rpc.ManageCall) {
 }
 
 // by sets the caller of a management call to a key, as it was presented.
-func by(text string) func(*rpc.ManageCall) {
+func (w *world) by(text string) func(*rpc.ManageCall) {
 	return func(e *rpc.ManageCall) {
-		k, _ := rpc.ParseKey(text)
-		e.KeyID, e.KeyDigest = k.ID, hex.EncodeToString(k.Digest[:])
+		e.KeyID, e.KeyDigest = w.accepted(text), rpc.KeyDigest(text)
 	}
 }
 
@@ -102,6 +100,26 @@ func TestKeyIsEdited(t *testing.T) {
 	}
 }
 
+// Keys without a name were empty rows of every list.
+func TestKeysWithoutANameGetOne(t *testing.T) {
+	w := newWorld(t)
+	w.Create()
+	id := ""
+	for _, want := range []string{"API key", "API key 2"} {
+		v := w.OK("POST", "/api/keys", `{"name":""}`)
+		if id = v.Get("id").Str; v.Get("name").Str != want {
+			t.Errorf("got %q, want %q", v.Get("name").Str, want)
+		}
+	}
+	w.OK("PUT", "/api/keys/"+id, `{"name":"ci"}`)
+	if v := w.OK("PUT", "/api/keys/"+id, `{"name":""}`); v.Get("name").Str != "API key 2" {
+		t.Errorf("an emptied name is %q", v.Get("name").Str)
+	}
+	if v := w.OK("POST", "/api/keys", `{"budget":{"unit":"usd","limit":5,"window":"day"}}`); v.Get("name").Str != "API key 3" || w.OK("GET", "/api/budgets", "").Get("data.0.name").Str != "API key 3" {
+		t.Errorf("its budget: %s", w.OK("GET", "/api/budgets", "").Raw)
+	}
+}
+
 func TestRotatedKeyKeepsItsRecord(t *testing.T) {
 	w := newWorld(t)
 	w.Create()
@@ -162,7 +180,6 @@ func TestReplacedKeyManagesNoMore(t *testing.T) {
 	w.Create()
 	first := w.newKey(`{"name":"m","scopes":["manage"]}`)
 	id, old := first.Get("id").Str, first.Get("apiKey").Str
-	k, _ := rpc.ParseKey(old)
 	session := func(n int) (status int) {
 		status, _ = w.At(mid, "session.check", `{"digest":"`+inprocess.Digest(n)+`","bound":""}`)
 		return status
@@ -178,7 +195,7 @@ func TestReplacedKeyManagesNoMore(t *testing.T) {
 	_, a := w.rotate(id, `{"overlapSeconds":60}`)
 	text := a.Get("body.apiKey").Str
 	called := func(text string) int {
-		status, _ := w.API("GET", "/api/keys", "", by(text), func(e *rpc.ManageCall) { e.KeyID = k.ID })
+		status, _ := w.API("GET", "/api/keys", "", w.by(text), func(e *rpc.ManageCall) { e.KeyID = id })
 		return status
 	}
 	open(2, text)
@@ -203,7 +220,7 @@ func TestKeysOfHigherScopesAreGuarded(t *testing.T) {
 	manager := w.newKey(`{"name":"m","scopes":["data","manage"]}`)
 	exporter := w.newKey(fmt.Sprintf(`{"name":"e","scopes":["manage","export"],"expiresAt":%d}`, w.Clock.Now().UnixMilli()+3600_000)).Get("id").Str
 	plain := w.newKey(`{"name":"p"}`).Get("id").Str
-	as := by(manager.Get("apiKey").Str)
+	as := w.by(manager.Get("apiKey").Str)
 	edit := func(id, body string, set ...func(*rpc.ManageCall)) int {
 		status, _ := w.API("PUT", "/api/keys/"+id, body, set...)
 		return status

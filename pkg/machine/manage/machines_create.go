@@ -41,12 +41,13 @@ func (o *Manager) CreateMachine(r *storage.Call, announce func(name string) erro
 	r.Create(name)
 	created := rpc.Created{MachineID: r.ID}
 	if !withoutKey {
-		text, key, err := rpc.MintKey(o.Rand, o.KeySecret, r.ID)
+		var key storage.Key
+		text, err := o.mint(&key, r.ID)
 		if err != nil {
 			return nil, err
 		}
 		key.Name, key.Scopes, key.CreatedAt = "Default key", scopes, r.Now
-		r.PutKey(&storage.Key{Key: key})
+		r.PutKey(&key)
 		created.APIKey = text
 	}
 	r.Audit("operator", "POST /api/machines", r.ID, []string{"name"})

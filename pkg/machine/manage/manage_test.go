@@ -265,11 +265,14 @@ func TestChangedOriginEmptiesTheCredential(t *testing.T) {
 			if v.Get("hasKey").Bool() != tt.kept || (v.Get("status").Str == storage.NeedsCredential) == tt.kept {
 				t.Errorf("got %s", v.Raw)
 			}
+			if why := v.Get("lastError").Str; strings.Contains(why, "Enter the key again") == tt.kept {
+				t.Errorf("kept %v, and the error is %q", tt.kept, why)
+			}
 			if c := w.Replica().Connections[0]; (len(c.Secrets) > 0) != tt.kept {
 				t.Errorf("replica: %d secrets", len(c.Secrets))
 			}
 			if !tt.kept {
-				if v = w.OK("PUT", "/api/providers/"+id, `{"apiKey":"another-0123456789"}`); v.Get("status").Str != "active" {
+				if v = w.OK("PUT", "/api/providers/"+id, `{"apiKey":"another-0123456789"}`); v.Get("status").Str != "active" || v.Get("lastError").Exists() {
 					t.Errorf("with a new credential: %s", v.Raw)
 				}
 			}
@@ -371,7 +374,7 @@ func TestPrefixOfAnotherProviderIsTaken(t *testing.T) {
 	spare := w.Connect(compatible("bbbb0000", "lab", `,"isActive":false`))
 	other := w.Connect(compatible("cccc0000", "other", ""))
 	for _, tt := range []struct{ method, path, body, want string }{
-		{"POST", "", compatible("dddd0000", "lab", ""), `Models named lab/… are those of the account "lab". Give this account another prefix.`},
+		{"POST", "", compatible("dddd0000", "lab", ""), `Models named lab/… are those of the account "lab". Give this account another prefix, or change, pause or delete that one first. To swap`},
 		{"POST", "", compatible("dddd0000", "groq", ""), `Models named groq/… are those of the account "Groq".`},
 		{"POST", "", `{"provider":"openai","apiKey":"sk-0123456789"}`, `Models named openai/… are those of the account "openai".`},
 		{"PUT", "/" + other, `{"providerSpecificData":{"prefix":"lab"}}`, `Models named lab/… are those of the account "lab".`},

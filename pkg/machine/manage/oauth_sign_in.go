@@ -84,7 +84,7 @@ func (c *change) note(p *oauth.Provider) (oauthNote, string, error) {
 	in.only("connectionId", "name", "priority", "providerSpecificData")
 	if id, ok := in.text("connectionId", 64); ok && id != "" {
 		if len(in.names) > 1 {
-			in.fail("connectionId", "must be the only field: the connection keeps its others")
+			in.fail("connectionId", "must be the only field: the account keeps its others")
 		}
 		if err := in.failed(); err != nil {
 			return n, "", err
@@ -104,7 +104,7 @@ func (c *change) note(p *oauth.Provider) (oauthNote, string, error) {
 			return n, "", err
 		}
 		if len(c.List(storage.ConnectionPrefix)) >= MaxConns {
-			return n, "", apierr.New(409, "too_many", "A machine has at most %d connections.", MaxConns)
+			return n, "", apierr.New(409, "too_many", "A machine has at most %d accounts.", MaxConns)
 		}
 	}
 	raw, err := json.Marshal(n)
@@ -126,7 +126,7 @@ func (c *change) drafted(p *oauth.Provider, in *Input) (*connInput, error) {
 	case got.row.Data.Vars["clientId"] != "":
 		in.fail("providerSpecificData.clientId", "is the operator's for a sign-in")
 	case hasText(got.secrets):
-		in.fail("providerSpecificData", "has a secret: add it to the connection after the sign-in")
+		in.fail("providerSpecificData", "has a secret: add it to the account after the sign-in")
 	case p.BaseURL != "" && got.row.Data.BaseURL != p.BaseURL:
 		in.fail("providerSpecificData.baseUrl", "is the operator's for this provider")
 	default:
@@ -151,7 +151,7 @@ func (c *change) renewed(p *oauth.Provider, id string) (*connInput, error) {
 		return nil, rpc.ErrNoConnection()
 	}
 	if row.Provider != p.ID || row.AuthType != "oauth" {
-		return nil, apierr.Invalid("connectionId", "The connection is not one that was signed in to at this provider.")
+		return nil, apierr.Invalid("connectionId", "No account with this id was signed in to at this provider.")
 	}
 	return &connInput{row: row, secrets: map[string]string{}}, nil
 }

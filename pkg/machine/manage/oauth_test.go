@@ -339,7 +339,7 @@ func TestDeletedConnectionIsNotRenewed(t *testing.T) {
 	if status, a := w.OAuthCall("poll", `{}`, ""); status != 404 || !isFailure(a, "connection_not_found") || w.IDP.Calls != calls {
 		t.Errorf("the poll: %d %s, %d calls", status, a.Raw, w.IDP.Calls-calls)
 	}
-	if status, a := w.back(state); status != 404 || !strings.Contains(a.Raw, "No connection has this id") || len(w.Replica().Connections) != 0 {
+	if status, a := w.back(state); status != 404 || !strings.Contains(a.Raw, "No account has this id") || len(w.Replica().Connections) != 0 {
 		t.Errorf("the browser comes back: %d %s", status, a.Raw)
 	}
 }

@@ -144,20 +144,26 @@ func budgetOf(person string) string { return storage.DigestOf(store.PersonTag, p
 // setPersonBudget stores the budget of all keys of a person. It outlives the keys, so that a new
 // one does not start over.
 func setPersonBudget(t *storage.Tx, id, name string, m *people.Template) {
+	if b, changed := personBudget(t, id, name, m); changed {
+		putBudget(t, &b)
+	}
+}
+
+// personBudget returns the budget of all keys of a person, and whether it is not the stored one.
+func personBudget(t *storage.Tx, id, name string, m *people.Template) (b storage.Budget, changed bool) {
 	limit := int64(m.BudgetUSD * store.NanoDollars)
 	if limit <= 0 {
-		return
+		return b, false
 	}
-	var b storage.Budget
 	window, budgetID := cmp.Or(m.BudgetWindow, "month"), budgetOf(id)
 	had := t.Load(storage.BudgetPrefix+budgetID, &b)
 	if had && b.Limit == limit && b.Window == window {
-		return
+		return b, false
 	}
 	if !had {
 		b.ID, b.CreatedAt, b.Unit, b.Tag = budgetID, t.Now, store.USD, tagOf(id)
 		b.Name = apierr.Shorten("Budget of "+cmp.Or(name, id), 100)
 	}
 	b.Limit, b.Window, b.UpdatedAt = limit, window, t.Now
-	t.PutBudget(&b)
+	return b, true
 }

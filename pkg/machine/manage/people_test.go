@@ -3,6 +3,7 @@ package manage_test
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -359,6 +360,18 @@ func TestLowerRoleReachesKeys(t *testing.T) {
 	if b := w.OK("GET", "/api/budgets", "").Get("data.0"); b.Get("limit").Num != 7 || b.Get("tag").Str != "person="+annID {
 		t.Errorf("a budget for the keys that are there: got %s", b.Raw)
 	}
+	budget := w.OK("GET", "/api/budgets", "").Get("data.0.id").Str
+	used := func() bool { return w.OK("GET", "/api/budgets", "").Get("data.0.exhausted").Bool() }
+	for _, ask := range []string{`"own":6900000000,"need":6900000000`, `"used":6900000000,"own":200000000,"need":200000000`} {
+		start := w.Clock.Now().Truncate(24 * time.Hour).UnixMilli()
+		w.Want(200, "budget.take", fmt.Sprintf(`{"holder":"a","asks":[{"budget":%q,"start":%d,%s}]}`, budget, start, ask))
+	}
+	if !used() {
+		t.Error("the budget is not used up")
+	}
+	if set(`{"role":"member","template":{"budgetUsd":9,"budgetWindow":"day"}}`); used() {
+		t.Error("a higher limit is used up")
+	}
 	set(`{"role":"member"}`)
 	if n := w.OK("GET", "/api/budgets", "").Get("data.#").Int(); n != 0 {
 		t.Errorf("without a budget: %d are left", n)
@@ -381,7 +394,17 @@ func TestMemberSeesOwnBudgetOnly(t *testing.T) {
 	w := newWorld(t)
 	w.Create()
 	ann, bob := as(annID, people.Member, small), as(bobID, people.Member, small)
+	before := w.OK("GET", "/api/budgets", "", ann).Get("data")
+	if b := before.Get("0"); before.Get("#").Int() != 1 || b.Get("limit").Num != 10 || b.Get("spent").Num != 0 || b.Get("window").Str != "month" {
+		t.Errorf("before the first key: %s", before.Raw)
+	}
+	if n := w.OK("GET", "/api/budgets", "").Get("data.#").Int(); n != 0 {
+		t.Errorf("%d budgets are stored before the first key", n)
+	}
 	w.API("POST", "/api/keys", `{}`, ann)
+	if rows := w.OK("GET", "/api/budgets", "", ann).Get("data"); rows.Get("#").Int() != 1 || rows.Get("0.id").Str != before.Get("0.id").Str {
+		t.Errorf("with a key: %s", rows.Raw)
+	}
 	w.API("POST", "/api/keys", `{}`, bob)
 	w.OK("POST", "/api/budgets", `{"name":"all","limit":1,"unit":"usd","window":"day"}`)
 	if rows := w.OK("GET", "/api/budgets", "", ann).Get("data"); rows.Get("#").Int() != 1 ||

@@ -58,7 +58,7 @@ type lastHour struct {
 // view shows a connection. cools are the machine's cooldowns.
 func viewConnection(t *storage.Tx, c *storage.Connection, cools []store.Cooldown) connView {
 	v := connView{
-		ID: c.ID, Provider: c.Provider, Name: c.Name, AuthType: c.AuthType, HasKey: hasCredential(c.Secrets),
+		ID: c.ID, Provider: c.Provider, Name: c.Name, AuthType: c.AuthType, HasKey: store.HasCredential(c.Secrets),
 		Secrets:   SortedKeys(c.Secrets),
 		ExpiresAt: c.ExpiresAt, Priority: c.Priority, Weight: c.Share(), IsActive: !c.Inactive,
 		Data:      map[string]json.RawMessage{},
@@ -144,7 +144,7 @@ func (c *change) providerCreate() (any, error) {
 		return nil, err
 	}
 	if in.Err == nil && len(c.List(storage.ConnectionPrefix)) >= MaxConns {
-		return nil, apierr.New(409, "too_many", "A machine has at most %d connections.", MaxConns)
+		return nil, apierr.New(409, "too_many", "A machine has at most %d accounts.", MaxConns)
 	}
 	got := c.o.applyConnection(in, storage.Connection{}, false)
 	if in.Err == nil {
@@ -230,7 +230,9 @@ func (c *change) providerUpdate() (any, error) {
 	if err := in.failed(); err != nil {
 		return nil, err
 	}
-	if c.fields = in.names; row.Inactive || row.Data.Prefix != got.row.Data.Prefix {
+	c.fields = in.names
+	c.switched("isActive", row.Inactive, got.row.Inactive)
+	if row.Inactive || row.Data.Prefix != got.row.Data.Prefix {
 		if err := checkModelNames(c.Tx, &got.row); err != nil {
 			return nil, err
 		}
@@ -256,7 +258,7 @@ func checkModelNames(t *storage.Tx, row *storage.Connection) error {
 			if !slices.Contains(names, taken) {
 				continue
 			}
-			e := apierr.New(409, "name_taken", "Models named %s/… are those of the account %s. Give this account another prefix.",
+			e := apierr.New(409, "name_taken", "Models named %s/… are those of the account %s. Give this account another prefix, or change, pause or delete that one first. To swap two prefixes, give one account a third one in between.",
 				taken, strconv.Quote(other.Name))
 			e.Param = "providerSpecificData.prefix"
 			return e
@@ -316,7 +318,7 @@ func (c *change) providerDelete() (any, error) {
 func (c *change) providerRestore() (any, error) {
 	id := c.param()
 	if len(c.List(storage.ConnectionPrefix)) >= MaxConns {
-		return nil, apierr.New(409, "too_many", "A machine has at most %d connections.", MaxConns)
+		return nil, apierr.New(409, "too_many", "A machine has at most %d accounts.", MaxConns)
 	}
 	if !rpc.IsRowID(id) {
 		return nil, errNotDeleted()
@@ -330,5 +332,5 @@ func (c *change) providerRestore() (any, error) {
 }
 
 func errNotDeleted() error {
-	return apierr.New(404, "connection_not_found", "No connection with this id was deleted in the last minute.")
+	return apierr.New(404, "connection_not_found", "No account with this id was deleted in the last minute.")
 }

@@ -101,7 +101,7 @@ func seedConflict(t *storage.Tx, doc *document) *apierr.Error {
 	for i := range doc.conns {
 		var row storage.Connection
 		if t.Load(storage.ConnectionPrefix+doc.conns[i].row.ID, &row) && !row.Seeded {
-			return apierr.Invalid("connections", "connections[%d].id belongs to a connection that was not seeded.", i)
+			return apierr.Invalid("connections", "connections[%d].id belongs to an account that was not seeded.", i)
 		}
 	}
 	combos := slices.Clone(doc.combos)

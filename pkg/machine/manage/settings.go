@@ -3,6 +3,7 @@ package manage
 import (
 	"cmp"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -103,7 +104,7 @@ func (c *change) settingsPatch() (any, error) {
 	if s.KeyNetworks == "off" {
 		c.DropNetworks("")
 	}
-	c.fields, c.etag = in.names, c.changed("settings")
+	c.fields, c.etag = settingsNamed(in), c.changed("settings")
 	return viewSettings(s), nil
 }
 
@@ -111,8 +112,29 @@ func (c *change) settingsPatch() (any, error) {
 var modelFields = [...]string{"claudeOpusModel", "claudeSonnetModel", "claudeHaikuModel", "claudeFableModel",
 	"defaultModel", "smallModel"}
 
-// maxPrices is the number of models that may have prices of their own.
-const maxPrices = 500
+const (
+	maxPrices      = 500 // models that may have prices of their own
+	maxPricesNamed = 20  // those that a record of the audit names
+)
+
+// settingsNamed returns the fields of a record, with the models whose prices are given: modelPrices.openai/gpt-5.
+func settingsNamed(in *Input) []string {
+	prices := in.values["modelPrices"]
+	if !prices.IsObject() {
+		return in.names
+	}
+	fields := slices.DeleteFunc(in.names, func(f string) bool { return f == "modelPrices" })
+	most := len(fields) + maxPricesNamed
+	prices.ForEach(func(k, _ gjson.Result) bool {
+		if len(fields) == most {
+			fields = append(fields, "modelPrices") // of further ones
+			return false
+		}
+		fields = append(fields, "modelPrices."+strings.Clone(k.Str))
+		return true
+	})
+	return fields
+}
 
 // applyPrices changes prices: {"openai/gpt-5": "1/8/0.1", "openai/gpt-4": null}. null for
 // a model removes its price, for all removes every one.

@@ -124,13 +124,13 @@ func (o *Manager) ClaimLease(r *storage.Call) (any, error) {
 		return nil, apierr.New(409, "too_many",
 			"A machine has at most %d keys. Revoke one that is not needed, then run the command again.", MaxKeys)
 	}
-	key.Name = freeName(key.Name, takenNames(r.Keys(), func(k *storage.Key) string { return k.Name }))
-	text, minted, err := rpc.MintKey(o.Rand, o.KeySecret, r.ID)
+	key.Name = freeName(key.Name, takenNames(r.Keys(), keyName))
+	text, err := o.mint(&key, r.ID)
 	if err != nil {
 		return nil, err
 	}
 	r.Del(storage.LeasePrefix + in.Digest)
-	key.ID, key.Digest, key.Last4, key.CreatedAt = minted.ID, minted.Digest, minted.Last4, r.Now
+	key.CreatedAt = r.Now
 	if err := own(r.Tx, maker, &key); err != nil {
 		return nil, err
 	}

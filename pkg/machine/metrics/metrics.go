@@ -120,7 +120,7 @@ var table = [...]row{
 	},
 	{
 		Family: metrics.Family{Name: "weir.connection.state", Type: metrics.Gauge,
-			Help:   "The state of each connection, with the value 1; over 200 their number by state.",
+			Help:   "The state of each account, with the value 1; over 200 their number by state.",
 			Labels: []string{"connection", "name", "provider", "state"}},
 		fill: connections,
 	},

@@ -101,16 +101,33 @@ func IsMinted(id string) bool { return len(id) >= minKeyID }
 // MintKey returns a new key of a machine and its record. The key is shown once;
 // only its digest is stored. secret is the worker secret API_KEY_SECRET.
 // docs/reference/spec.md, 5.1.
+//
+// The id of the record is not that of the key: the former is in lists, logs, usage and backups,
+// and with it and Last4 only four hex digits of the key would be unknown.
 func MintKey(random io.Reader, secret []byte, machineID string) (text string, k store.Key, err error) {
 	if !IsMachineID(machineID) {
 		return "", k, fmt.Errorf("mint key: %q is not a machineId", machineID)
+	}
+	keyID, err := NewID(random, minKeyID)
+	if err != nil {
+		return "", k, fmt.Errorf("mint key: %w", err)
 	}
 	id, err := NewID(random, minKeyID)
 	if err != nil {
 		return "", k, fmt.Errorf("mint key: %w", err)
 	}
-	text = "sk-" + machineID + "-" + id + "-" + check(secret, machineID, id)
+	text = "sk-" + machineID + "-" + keyID + "-" + check(secret, machineID, keyID)
 	return text, store.Key{ID: id, Digest: KeyDigest(text), Last4: Last4(text)}, nil
+}
+
+// NamesKey reports whether the id of a record is the random part of its key, as it was of
+// each key before 2026-11-30, and is of a key of a seed.
+func NamesKey(k *store.Key, secret []byte, machineID string) bool {
+	if len(machineID) != machineIDLen || len(k.ID) < minKeyID || len(k.ID) > maxKeyID {
+		return false
+	}
+	text := "sk-" + machineID + "-" + k.ID + "-" + check(secret, machineID, k.ID)
+	return subtle.ConstantTimeCompare([]byte(k.Digest), []byte(KeyDigest(text))) == 1
 }
 
 // ImportedKey returns the record of a key that was created elsewhere: a key of

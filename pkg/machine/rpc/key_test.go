@@ -70,8 +70,14 @@ func TestMintedKeyCanBeParsed(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, ok := ParseKey(s)
-		if !ok || p.ID != k.ID || k.Last4 != s[len(s)-4:] || p.MachineID != id || !p.CheckOK(keySecret) || seen[s] {
+		if !ok || !IsMinted(k.ID) || k.Last4 != s[len(s)-4:] || p.MachineID != id || !p.CheckOK(keySecret) || seen[s] {
 			t.Fatalf("minted %q, parsed %+v", s, p)
+		}
+		if before := ImportedKey(s); NamesKey(&k, keySecret, id) || !NamesKey(&before, keySecret, id) || NamesKey(&before, keySecret, mid) {
+			t.Fatalf("whether the id %s or %s is a part of %s is wrong", k.ID, before.ID, s)
+		}
+		if strings.Contains(s, k.ID) {
+			t.Fatalf("the id %s, which is shown, is a part of the key", k.ID)
 		}
 		if p.CheckOK([]byte("another secret of 32 bytes......")) {
 			t.Fatal("the check does not depend on the secret")

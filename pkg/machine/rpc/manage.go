@@ -50,7 +50,7 @@ func ErrSignInAgain() error {
 // ErrNoConnection returns the error for the id of no connection.
 func ErrNoConnection() error {
 	return apierr.New(404, "connection_not_found",
-		"No connection has this id. GET /api/providers lists the connections.")
+		"No account has this id. GET /api/providers lists the accounts.")
 }
 
 // ManageAnswer is the answer to a management call: its status, the generation of

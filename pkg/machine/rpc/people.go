@@ -11,7 +11,7 @@ import (
 //	person.seen   PersonSeen     200 Session, which is not stored; 403 no access
 //	person.end    PersonEnd      200 {}; 404
 //	person.list   PeopleQuery    200 PeopleList
-//	person.names  ["p_…"]        200 {"p_…":"name"}
+//	person.names  PeopleNames    200 {"p_…":"name"}
 //	person.set    PersonSet      200 {}; 404
 //	person.export PeopleQuery    200 PeopleGrants
 //	person.import PeopleGrants   200 {}
@@ -70,6 +70,12 @@ type PeopleQuery struct {
 	MachineID string `json:"machineId"`
 }
 
+// PeopleNames asks for the names of people: of those whom the machine knows, "" for all.
+type PeopleNames struct {
+	MachineID string   `json:"machineId,omitempty"`
+	IDs       []string `json:"ids"`
+}
+
 // PersonView is a person as owners see them. Template is that of their own keys.
 type PersonView struct {
 	ID        string           `json:"id"`
@@ -114,10 +120,13 @@ type Invitation struct {
 // to sign in again.
 type InvitationOffer struct {
 	Machine   string      `json:"machine"`      // its name, or the id
-	By        string      `json:"by,omitempty"` // the name of the person who made it
+	By        string      `json:"by,omitempty"` // who made it: the name of a person, or a text for the operator
 	Role      people.Role `json:"role,omitempty"`
 	Provider  bool        `json:"provider,omitempty"`
 	ExpiresAt int64       `json:"expiresAt"`
+	// BudgetUSD and BudgetWindow are those of the template.
+	BudgetUSD    float64 `json:"budgetUsd,omitempty"`
+	BudgetWindow string  `json:"budgetWindow,omitempty"`
 }
 
 // PeopleList is the answer to a PeopleQuery.
@@ -131,6 +140,7 @@ type PersonSet struct {
 	ID        string       `json:"id"`
 	MachineID string       `json:"machineId"`
 	Grant     people.Grant `json:"grant"`
+	By        string       `json:"by"` // the actor
 }
 
 // PersonGrant is the grant of a person on a machine as exports have it. The role None is that of a person who
@@ -148,6 +158,7 @@ type PersonGrant struct {
 type PeopleGrants struct {
 	MachineID string        `json:"machineId"`
 	People    []PersonGrant `json:"people"`
+	By        string        `json:"by,omitempty"` // the actor of an import
 }
 
 // ErrNoAccess returns the refusal of a person without a role.

@@ -25,12 +25,12 @@ func ErrNotBearer() *apierr.Error {
 
 // ErrNotKey refuses a text that does not have the form of a key.
 func ErrNotKey() *apierr.Error {
-	return apierr.New(401, invalidKey, `This is not a key of this gateway. Its keys have the form sk-<machine>-<id>-<check>: use one of those instead of a provider's key. The operator token is accepted on /api only.`)
+	return apierr.New(401, invalidKey, `This is not a key of this gateway. Its keys begin with sk- and the id of a machine: use one of those instead of a provider's key. The operator token is accepted on /api only.`)
 }
 
 // ErrNotToken is ErrNotKey for management, where another operator token is the likely cause.
 func ErrNotToken() *apierr.Error {
-	return apierr.New(401, invalidKey, `This is neither the operator token nor a key of this gateway. If the token was replaced, send the current one: ADMIN_TOKEN in secrets.json of the server's data directory, or in its environment. Keys have the form sk-<machine>-<id>-<check>.`)
+	return apierr.New(401, invalidKey, `This is neither the operator token nor a key of this gateway. If the token was replaced, send the current one: ADMIN_TOKEN in secrets.json of the server's data directory, or in its environment. Keys begin with sk- and the id of a machine.`)
 }
 
 // ErrNeedsToken refuses a key on a route of the operator, whether it is valid or not.

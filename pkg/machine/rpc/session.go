@@ -44,17 +44,19 @@ type SessionEnd struct {
 }
 
 // SignInFailed reports a failed sign-in. From is a digest of the address, 32
-// digits and lower-case letters. With a Reason it is recorded, unless the address has had too many.
+// digits and lower-case letters. With a Reason it is recorded, with the network, unless the address has had
+// too many.
 type SignInFailed struct {
-	From   string `json:"from"`
-	Reason string `json:"reason,omitempty"`
+	From    string `json:"from"`
+	Reason  string `json:"reason,omitempty"`
+	Network string `json:"network,omitempty"` // of store.NetworkOf
 }
 
 // Session is a valid session. Times are Unix milliseconds.
 type Session struct {
 	Key       *store.Key `json:"key,omitempty"` // of its machine, without the digest; nil for the operator
 	AuthAt    int64      `json:"authAt"`        // when the credential was presented last
-	IdleAt    int64      `json:"idleAt"`        // when the session ends if it is not used
+	IdleAt    int64      `json:"idleAt"`        // ExpiresAt, for clients of before
 	ExpiresAt int64      `json:"expiresAt"`
 	// Person is the person of the session; nil for the operator and a key.
 	Person *Person `json:"person,omitempty"`

@@ -2018,6 +2018,12 @@ func easyjson38c57360DecodeWeirPkgMachineStorage11(in *jlexer.Lexer, out *Own) {
 			} else {
 				out.Seeded = bool(in.Bool())
 			}
+		case "secret":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Secret = string(in.String())
+			}
 		default:
 			in.SkipRecursive()
 		}
@@ -2041,6 +2047,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage11(out *jwriter.Writer, in Own) 
 		const prefix string = ",\"seeded\":"
 		out.RawString(prefix)
 		out.Bool(bool(in.Seeded))
+	}
+	if in.Secret != "" {
+		const prefix string = ",\"secret\":"
+		out.RawString(prefix)
+		out.String(string(in.Secret))
 	}
 	out.RawByte('}')
 }
@@ -2642,6 +2653,12 @@ func easyjson38c57360DecodeWeirPkgMachineStorage16(in *jlexer.Lexer, out *Given)
 			} else {
 				out.Seeded = bool(in.Bool())
 			}
+		case "secret":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.Secret = string(in.String())
+			}
 		default:
 			in.SkipRecursive()
 		}
@@ -2700,6 +2717,11 @@ func easyjson38c57360EncodeWeirPkgMachineStorage16(out *jwriter.Writer, in Given
 		const prefix string = ",\"seeded\":"
 		out.RawString(prefix)
 		out.Bool(bool(in.Seeded))
+	}
+	if in.Secret != "" {
+		const prefix string = ",\"secret\":"
+		out.RawString(prefix)
+		out.String(string(in.Secret))
 	}
 	out.RawByte('}')
 }

@@ -71,6 +71,9 @@ const (
 type Own struct {
 	Seq    int64 `json:"seq"`              // in the order of creation
 	Seeded bool  `json:"seeded,omitempty"` // by a document
+	// Secret is, in a key, rpc.SecretCheck of the API_KEY_SECRET by which it was created; "" of one that
+	// was created elsewhere, or earlier than 2026-11-30.
+	Secret string `json:"secret,omitempty"`
 }
 
 // Connection is a stored connection.

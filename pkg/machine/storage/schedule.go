@@ -111,7 +111,7 @@ func (t *Tx) CheckSize() error {
 		return nil
 	}
 	return apierr.New(413, "machine_too_large",
-		"With this change the machine's configuration would be larger than %d MiB: remove connections, models or keys that are not used.", MaxReplica>>20)
+		"With this change the machine's configuration would be larger than %d MiB: remove accounts, models or keys that are not used.", MaxReplica>>20)
 }
 
 const (

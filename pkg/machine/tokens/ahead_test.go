@@ -113,7 +113,7 @@ func TestFailedRefreshAheadIsLoggedAndTheNextRuns(t *testing.T) {
 	var logs []string
 	o.Log = func(line string) { logs = append(logs, line) }
 	got := due(o, o.Begin(holding(t, o, expiring("a", now), expiring("b", now)), sealed.MachineID))
-	if len(got) != 2 || len(logs) != 2 || !strings.Contains(logs[0], "refresh of connection a ahead of its expiry did not run") {
+	if len(got) != 2 || len(logs) != 2 || !strings.Contains(logs[0], "refresh of account a ahead of its expiry did not run") {
 		t.Errorf("refreshed %v, logged %q", got, logs)
 	}
 }

@@ -341,7 +341,7 @@ func (o *Service) storeTokens(r *storage.Call, issues []*issued) (any, error) {
 			return o.Refresh(r)
 		}
 	}
-	o.WriteLog(fmt.Sprintf("machine %s: new tokens of connection %s could not be stored yet", r.ID, first.row.ID))
+	o.WriteLog(fmt.Sprintf("machine %s: new tokens of account %s could not be stored yet", r.ID, first.row.ID))
 	r.Settled = true
 	r.SetAlarm(r.Now + 1000) // should it fail, the next call saves them too
 	return rpc.Refreshed{Connection: first.row.Connection, Generation: r.Meta.Generation, Unsaved: true}, nil
@@ -471,7 +471,7 @@ func (o *Service) RefreshDue(r *storage.Call) {
 		}
 		body := fmt.Appendf(nil, `{"connectionId":"%s","tokenGeneration":%d}`, c.ID, c.TokenGeneration)
 		if _, _, err := o.Objects.Call(ctx, r.ID, "refresh", body); err != nil {
-			o.WriteLog(fmt.Sprintf("machine %s: refresh of connection %s ahead of its expiry did not run", r.ID, c.ID))
+			o.WriteLog(fmt.Sprintf("machine %s: refresh of account %s ahead of its expiry did not run", r.ID, c.ID))
 		}
 	}
 	r.Reload(o.Now())

@@ -93,7 +93,7 @@ func (o *Service) renewal(r *storage.Call, c *storage.Connection, field string,
 	if field == store.ServiceAccount {
 		key, err := gcpauth.ParseKey(plain)
 		if err != nil || o.SignRS256 == nil {
-			return nil, apierr.New(409, "not_refreshable", "The connection's key file cannot be used.")
+			return nil, apierr.New(409, "not_refreshable", "The key file of the account cannot be used. Add another one.")
 		}
 		client, err := o.Proxied(r, c, &oauth.Provider{ID: c.Provider, TokenURL: url})
 		return &renewal{client: client, key: key, scope: scope}, err
