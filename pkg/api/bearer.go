@@ -147,14 +147,19 @@ func (h *SignIn) EndAll(ctx context.Context, _ *auth.Call) (*httpmsg.Response, e
 
 // EndPerson serves DELETE /api/people/{id}/sessions: the sessions of a person are over, on every machine.
 func (h *SignIn) EndPerson(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-	in := rpc.PersonEnd{ID: c.Params[0], MachineID: c.MachineID, By: "operator"}
+	in := rpc.PersonEnd{ID: c.Params[0], MachineID: c.MachineID, By: actorOf(c)}
+	return &httpmsg.Response{Status: 204}, h.end(ctx, in)
+}
+
+// actorOf returns who does what a record of the registry is about.
+func actorOf(c *auth.Call) string {
 	switch {
 	case c.Person != nil:
-		in.By = "person:" + c.Person.ID
+		return "person:" + c.Person.ID
 	case c.Key != nil:
-		in.By = "key:" + c.Key.ID
+		return "key:" + c.Key.ID
 	}
-	return &httpmsg.Response{Status: 204}, h.end(ctx, in)
+	return "operator"
 }
 
 // Examine serves POST /api/identity-providers/{id}/test: what may keep people from signing in.

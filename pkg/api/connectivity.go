@@ -75,7 +75,7 @@ var testTexts = map[string]string{
 	"connection_failed": "The provider could not be reached",
 	"invalid_answer":    "The server answered, but not as this API does. Check the base URL",
 	"unsupported":       "There is no model that a test can call",
-	"no_credentials":    "This connection has no usable credential",
+	"no_credentials":    "This account has no usable credential",
 }
 
 // fail returns the outcome of a test that failed.
@@ -145,6 +145,9 @@ func (h *Connectivity) Test(ctx context.Context, c *auth.Call) (*httpmsg.Respons
 		return shown(fail("unsupported", 0))
 	}
 	out := h.try(ctx, c, m, conn, row, model)
+	if !out.OK && *out.Error == "unauthorized" && !store.HasCredential(conn.Secrets) {
+		out.Message = strings.Replace(out.Message, testTexts["unauthorized"], "The provider asks for an API key, and the account has none", 1)
+	}
 	if out.Status == 0 && conn.Data.BaseURL != "" {
 		out.LatencyMs = delayClass(out.LatencyMs)
 	}
@@ -192,6 +195,9 @@ func (h *Connectivity) try(ctx context.Context, c *auth.Call, m *snapshot.Machin
 		out = fail("unsupported", 0)
 	}
 	out.LatencyMs = h.Now().Sub(start).Milliseconds()
+	if out.OK && out.Model != "" && listed == nil && row.Compatible && h.Models != nil {
+		_, _ = h.list(ctx, c, m, conn) // for the limits that it states, which budgets ask for
+	}
 	return out
 }
 
@@ -288,7 +294,8 @@ func sealed() TestResult {
 	return r
 }
 
-// probe asks the object to admit a test. It returns the current machine.
+// probe asks the object to admit a test. It returns the current machine, with what this isolate
+// has seen of it, so that calls know what the test learns.
 func (h *Connectivity) probe(ctx context.Context, machineID, connection string) (*snapshot.Machine, error) {
 	raw, err := rpc.Call[json.RawMessage](ctx, h.Objects, machineID, "probe", struct {
 		ID string `json:"connectionId"`
@@ -296,7 +303,14 @@ func (h *Connectivity) probe(ctx context.Context, machineID, connection string) 
 	if err != nil {
 		return nil, err
 	}
-	return snapshot.Parse(machineID, raw)
+	m, err := snapshot.Parse(machineID, raw)
+	if err != nil || h.Cache == nil {
+		return m, err
+	}
+	if known, err := h.Cache.Get(ctx, machineID); err == nil {
+		m.Local = known.Local
+	}
+	return m, nil
 }
 
 func shown(r TestResult) (*httpmsg.Response, error) {

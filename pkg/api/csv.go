@@ -16,6 +16,7 @@ import (
 
 	"weir/pkg/auth"
 	"weir/pkg/machine/rpc"
+	"weir/pkg/provider"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
 )
@@ -23,8 +24,7 @@ import (
 // csvColumn is a column of a CSV file: a field of the JSON rows.
 type csvColumn struct{ head, path string }
 
-// requestColumns are the columns of GET /api/requests.csv. key and connection are names,
-// if there are.
+// requestColumns are the columns of GET /api/requests.csv.
 var requestColumns = [...]csvColumn{
 	{"time", "at"}, {"id", "id"}, {"key", "keyId"}, {"endpoint", "endpoint"}, {"requested_model", "asked"},
 	{"model", "model"},
@@ -37,6 +37,8 @@ var requestColumns = [...]csvColumn{
 	{"cost_usd", "costUsd"}, {"priced", "priced"}, {"estimated", "estimated"}, {"unpriced_parts", "unpricedParts"},
 	{"tags", "tags"}, {"request_bytes", "requestBytes"}, {"answer_bytes", "answerBytes"}, {"key_id", "keyId"},
 	{"connection_id", "connectionId"}, {"tool", "tool"}, {"fields_set", "dropped"}, {"person", "keyId"},
+	{"cache_write_tokens", "cacheWriteTokens"},
+	{"provider_id", "provider"},
 }
 
 // usageColumns are the columns of GET /api/usage.csv.
@@ -61,8 +63,11 @@ var usageColumns = [...]csvColumn{
 	{"latency_p50_ms", "latencyP50Ms"}, {"latency_p95_ms", "latencyP95Ms"}, {"first_token_p50_ms", "firstTokenP50Ms"},
 	{"first_token_p95_ms", "firstTokenP95Ms"},
 	{"cache_share", "cacheShare"}, {"key_id", "keyId"}, {"connection_id", "connectionId"}, {"tool", "tool"}, {"tag", "tag"},
-	{"person", "keyId"},
+	{"person", "keyId"}, {"provider_id", "provider"},
 }
+
+// named are the columns that have the name of an id, if it has one.
+var named = [...]string{"key", "connection", "provider"}
 
 // csvRequestParameters are those of rpc.RequestParameters that are filters.
 var csvRequestParameters = rpc.RequestParameters[:slices.Index(rpc.RequestParameters[:], "sort")]
@@ -155,8 +160,8 @@ func (h *Handler) csv(ctx context.Context, c *auth.Call, name string, columns []
 // ofPerson is the beginning of a name in names: that of the person who has a key, by the key's id.
 const ofPerson = "person of "
 
-// names returns the names of the machine's keys and connections by their ids, and those of the
-// people who have the keys.
+// names returns the names of the machine's keys and connections by their ids, those of its own
+// servers by the ids of their providers, and those of the people who have the keys.
 func (h *Handler) names(ctx context.Context, machineID string) (map[string]string, error) {
 	m, err := h.Cache.Get(ctx, machineID)
 	if err != nil {
@@ -170,7 +175,7 @@ func (h *Handler) names(ctx context.Context, machineID string) (map[string]strin
 			ids = append(ids, p)
 		}
 	}
-	people := h.peopleNames(ctx, ids)
+	people := h.peopleNames(ctx, machineID, ids)
 	for i := range m.Keys {
 		if p := m.Keys[i].Person; p != "" {
 			names[ofPerson+m.Keys[i].ID] = cmp.Or(people[p], p)
@@ -178,7 +183,11 @@ func (h *Handler) names(ctx context.Context, machineID string) (map[string]strin
 		}
 	}
 	for i := range m.Connections {
-		names[m.Connections[i].ID] = m.Connections[i].Name
+		c := &m.Connections[i]
+		names[c.ID] = c.Name
+		if d := provider.Lookup(c.Provider); d != nil && d.Compatible {
+			names[c.Provider] = cmp.Or(names[c.Provider], c.Name)
+		}
 	}
 	return names, nil
 }
@@ -211,7 +220,7 @@ func appendRows(b []byte, columns []csvColumn, raw []byte, names map[string]stri
 				b = appendCell(b, cmp.Or(names[ofPerson+v.Str], names[row.Get("tag").Str]))
 			case v.Type == gjson.String:
 				text := v.Str
-				if name := names[text]; name != "" && (col.head == "key" || col.head == "connection") {
+				if name := names[text]; name != "" && (slices.Contains(named[:], col.head)) {
 					text = name
 				}
 				b = appendCell(b, text)

@@ -96,7 +96,7 @@ func (h *Handler) send(ctx context.Context, c *auth.Call, env rpc.ManageCall) (*
 	if a.Status == 204 {
 		return &httpmsg.Response{Status: 204}, nil
 	}
-	a.Body = h.named(ctx, &env, a.Body)
+	a.Body = h.named(ctx, c, &env, a.Body)
 	return tagged(&a), nil
 }
 

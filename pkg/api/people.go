@@ -54,7 +54,7 @@ func (h *People) apply(ctx context.Context, c *auth.Call, env *rpc.ManageCall) (
 
 func (h *People) set(ctx context.Context, c *auth.Call, g people.Grant) error {
 	_, err := rpc.Call[struct{}](ctx, h.Objects, rpc.RegistryID, "person.set",
-		rpc.PersonSet{ID: c.Params[0], MachineID: c.MachineID, Grant: g})
+		rpc.PersonSet{ID: c.Params[0], MachineID: c.MachineID, Grant: g, By: actorOf(c)})
 	return err
 }
 
@@ -77,7 +77,7 @@ func (h *People) Update(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 		return nil, err
 	}
 	id := c.Params[0]
-	env.Check, env.People = false, []rpc.PersonGrant{{ID: id, Name: h.peopleNames(ctx, []string{id})[id]}}
+	env.Check, env.People = false, []rpc.PersonGrant{{ID: id, Name: h.peopleNames(ctx, c.MachineID, []string{id})[id]}}
 	if _, err := h.apply(ctx, c, &env); err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (h *People) Remove(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 		return nil, err
 	}
 	id := c.Params[0]
-	env.People = []rpc.PersonGrant{{ID: id, Name: h.peopleNames(ctx, []string{id})[id]}} // while it is known
+	env.People = []rpc.PersonGrant{{ID: id, Name: h.peopleNames(ctx, c.MachineID, []string{id})[id]}} // while it is known
 	if err := h.set(ctx, c, people.Grant{Role: people.None}); err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (h *People) Import(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 		return nil, err
 	}
 	var out map[string]json.RawMessage
-	in := rpc.PeopleGrants{MachineID: c.MachineID}
+	in := rpc.PeopleGrants{MachineID: c.MachineID, By: actorOf(c)}
 	if err := json.Unmarshal(a.Body, &out); err != nil {
 		return nil, err
 	}

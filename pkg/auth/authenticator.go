@@ -193,10 +193,17 @@ func (a *Authenticator) Operator(_ context.Context, r *httpmsg.Request, pathMach
 	return nil, managing(refusedForm(r.Header, text))
 }
 
+// The refusals of a text that does not have the form of a key, and of a wrong operator token.
+// Each is one value, which managing and package session recognize.
+var (
+	errNotKey   error = rpc.ErrNotKey()
+	ErrNotToken error = rpc.ErrNotToken()
+)
+
 // managing returns the refusal of a credential by its form as management has it.
 func managing(err error) error {
-	if e, ok := errors.AsType[*apierr.Error](err); ok && e.Message == rpc.ErrNotKey().Message {
-		return rpc.ErrNotToken()
+	if errors.Is(err, errNotKey) {
+		return ErrNotToken
 	}
 	return err
 }
@@ -395,7 +402,7 @@ func refusedForm(h httpmsg.Header, text string) error {
 		return rpc.ErrNotBearer()
 	}
 	if _, ok := rpc.ParseKey(text); !ok {
-		return rpc.ErrNotKey()
+		return errNotKey
 	}
 	return rpc.ErrInvalidKey()
 }

@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"errors"
+	"sync"
 
 	"weir/pkg/auth"
 	"weir/pkg/machine/rpc"
@@ -30,10 +32,19 @@ var fresh = [...]struct{ method, route string }{
 type Authenticator struct {
 	credentials
 	Sessions *Sessions
+
+	mu     sync.Mutex
+	minute int64 // of count
+	count  int   // wrong operator tokens
 }
 
+// maxNoted is the number of wrong operator tokens on calls that an isolate reports a minute.
+const maxNoted = 20
+
 // Wrap returns the authenticator of a gateway whose sessions these are.
-func (s *Sessions) Wrap() *Authenticator { return &Authenticator{s.Credentials, s} }
+func (s *Sessions) Wrap() *Authenticator {
+	return &Authenticator{credentials: s.Credentials, Sessions: s}
+}
 
 // Manage is auth.Authenticator's, or admits the session's owner: the operator
 // to the machine of the path, the holder of a key to its own.
@@ -43,7 +54,8 @@ func (a *Authenticator) Manage(ctx context.Context, r *httpmsg.Request, pathMach
 		return nil, err
 	}
 	if row == nil {
-		return a.credentials.Manage(ctx, r, pathMachine)
+		c, err := a.credentials.Manage(ctx, r, pathMachine)
+		return c, a.noted(ctx, r, err)
 	}
 	old := !a.lately(row)
 	if row.Person != nil {
@@ -78,7 +90,8 @@ func (a *Authenticator) Operator(ctx context.Context, r *httpmsg.Request, pathMa
 		return nil, err
 	}
 	if row == nil {
-		return a.credentials.Operator(ctx, r, pathMachine)
+		c, err := a.credentials.Operator(ctx, r, pathMachine)
+		return c, a.noted(ctx, r, err)
 	}
 	if row.Person != nil {
 		p := &rpc.Person{ID: row.Person.ID, Name: row.Person.Name, Role: people.Member, SeenAt: row.Person.SeenAt}
@@ -88,6 +101,33 @@ func (a *Authenticator) Operator(ctx context.Context, r *httpmsg.Request, pathMa
 		return nil, refused()
 	}
 	return &auth.Call{Request: r, Operator: true, MachineID: pathMachine}, nil
+}
+
+// Metrics is auth.Authenticator's.
+func (a *Authenticator) Metrics(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error) {
+	c, err := a.credentials.Metrics(ctx, r, pathMachine)
+	return c, a.noted(ctx, r, err)
+}
+
+// noted counts and records a wrong operator token, as a sign-in with one. It returns err: the call is
+// refused without the record too.
+func (a *Authenticator) noted(ctx context.Context, r *httpmsg.Request, err error) error {
+	if errors.Is(err, auth.ErrNotToken) && a.mayNote() {
+		_ = a.Sessions.Failed(ctx, r, wrongCredential)
+	}
+	return err
+}
+
+// mayNote admits some records a minute: a flood of wrong tokens is no flood of calls to the registry.
+func (a *Authenticator) mayNote() bool {
+	minute := a.Sessions.Now().Unix() / 60
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.minute != minute {
+		a.minute, a.count = minute, 0
+	}
+	a.count++
+	return a.count <= maxNoted
 }
 
 // Refused records that the role of the person who calls does not include the call, which is refused without the

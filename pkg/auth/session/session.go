@@ -2,10 +2,9 @@
 // the operator's token or with a manage key, and a cookie stands for it from
 // then on.
 //
-// The cookie has a random id of 256 bits; the object of the machine, or the
-// registry for the operator, keeps its digest. A session ends 30 minutes after
-// its last use, 12 hours after the sign-in, when it is told to, and with the
-// token or key that opened it. See docs/reference/reliability.md, T27, T31–T33.
+// The cookie has a random id of 256 bits; the object of the machine, or the registry for the operator, keeps its
+// digest. A session ends 12 hours after the sign-in, when it is told to, and with the token or key that opened it.
+// See docs/reference/reliability.md, T27, T31–T33.
 package session
 
 import (
@@ -22,6 +21,7 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/people"
+	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
@@ -58,7 +58,10 @@ type Sessions struct {
 	Proxy func(ctx context.Context, r *httpmsg.Request) (*rpc.Session, error)
 }
 
-const operator = "operator" // account of the operator token
+const (
+	operator        = "operator"         // account of the operator token
+	wrongCredential = "wrong_credential" // reason of a record
+)
 
 // View is what the dashboard knows of its session.
 type View struct {
@@ -122,7 +125,7 @@ func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 // never limited, so guessing locks out no one else.
 func (s *Sessions) refused(ctx context.Context, r *httpmsg.Request, err error) error {
 	if isRefusal(err) {
-		if late := s.Failed(ctx, r, "wrong_credential"); late != nil {
+		if late := s.Failed(ctx, r, wrongCredential); late != nil {
 			return late
 		}
 	}
@@ -133,6 +136,9 @@ func (s *Sessions) refused(ctx context.Context, r *httpmsg.Request, err error) e
 // too many.
 func (s *Sessions) Failed(ctx context.Context, r *httpmsg.Request, reason string) error {
 	in := rpc.SignInFailed{From: s.From(r), Reason: reason}
+	if reason != "" {
+		in.Network = store.NetworkOf(r.Header.Get("cf-connecting-ip"))
+	}
 	_, err := rpc.Call[struct{}](ctx, s.Objects, rpc.RegistryID, "session.failed", in)
 	return err
 }

@@ -262,7 +262,8 @@ func TestSessionsEnd(t *testing.T) {
 				w.get(c, mid)
 			}
 		}, 200},
-		{"30 minutes idle", func(w *world, _ string, _ View) { w.now = w.now.Add(30 * time.Minute) }, 401},
+		{"11 hours without use", func(w *world, _ string, _ View) { w.now = w.now.Add(11 * time.Hour) }, 200},
+		{"12 hours without use", func(w *world, _ string, _ View) { w.now = w.now.Add(12 * time.Hour) }, 401},
 		{"12 hours in use", func(w *world, c string, _ View) {
 			for range 48 {
 				w.now = w.now.Add(15 * time.Minute)
@@ -371,6 +372,48 @@ func TestCapturedBodiesNeedARecentSignIn(t *testing.T) {
 
 // Each address has ten failed attempts in a window. A valid credential always
 // passes, so guessing cannot lock out the operator.
+// Wrong operator tokens of calls are counted and recorded as those of sign-ins are, a few of each
+// address; the calls stay 401, and valid tokens are not limited.
+func TestWrongTokensOfCallsAreRecorded(t *testing.T) {
+	w := newWorld(t)
+	call := func(do func(context.Context, *httpmsg.Request, string) (*auth.Call, error), token, address string) int {
+		r := from("GET", "/api/keys", "", "authorization", "Bearer "+token, "cf-connecting-ip", address)
+		_, err := do(context.Background(), r, mid)
+		return statusOf(err)
+	}
+	records := func() int64 {
+		return w.object(rpc.RegistryID, "signIn.list", `{}`).Get(`data.#(fields.0=="wrong_credential")#|#`).Int()
+	}
+	for i, do := range []func(context.Context, *httpmsg.Request, string) (*auth.Call, error){w.auth.Manage, w.auth.Operator, w.auth.Metrics} {
+		if status := call(do, "wrong", "192.0.2.1"); status != 401 || records() != int64(i+1) {
+			t.Errorf("call %d: got %d, %d records", i, status, records())
+		}
+	}
+	for range 30 {
+		call(w.auth.Manage, "wrong", "192.0.2.1")
+	}
+	if n := records(); n != 10 {
+		t.Errorf("%d records of one address, want 10", n)
+	}
+	if got := w.object(rpc.RegistryID, "signIn.list", `{}`).Get("data.0.fields.1").Str; got != "from 192.0.2.0/24" {
+		t.Errorf("the record has %q, want the network", got)
+	}
+	for i := range 40 {
+		call(w.auth.Manage, "wrong", fmt.Sprintf("198.51.100.%d", i))
+	}
+	if n := records(); n > maxNoted {
+		t.Errorf("%d records in a minute", n)
+	}
+	if call(w.auth.Manage, admin, "192.0.2.1") >= 400 || call(w.auth.Manage, w.key, "192.0.2.1") >= 400 {
+		t.Error("a valid token is refused")
+	}
+	before := records()
+	w.now = w.now.Add(time.Minute)
+	if call(w.auth.Manage, w.data, "192.0.2.9"); records() != before {
+		t.Error("a key without the scope is recorded")
+	}
+}
+
 func TestWrongAttemptsAreLimitedByAddress(t *testing.T) {
 	w := newWorld(t)
 	judged := func(n int, address string) (judged int) {
