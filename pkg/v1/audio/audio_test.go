@@ -218,7 +218,7 @@ func TestFormGoesToAnotherAccount(t *testing.T) {
 		{"no_type_and_nothing", first(small), fake.Answer{Status: 200}, 0, 0, "ab", hi},
 		{"reset_before_the_body", first(small), fake.Answer{Status: 200, Header: httpmsg.Header{{Name: "content-type", Value: "text/plain"}}, Cut: true}, 0, 0, "ab", hi},
 		{"error_event", first(small), fake.OK("text/event-stream", "data: {\"error\":{}}\n\n"), 0, 0, "ab", hi},
-		{"bad_request", first(small), fake.Answer{Status: 400}, 0, 0, "a", "400"},
+		{"bad_request", first(small), fake.Answer{Status: 400}, 0, 0, "a", "400 upstream_refused"},
 		{"unknown_length", first(small), fake.Answer{Status: 429}, -1, 0, "a", "429 rate_limit_exceeded"},
 		{"no_room", first(large), fake.Answer{Status: 429}, 0, 48 << 20, "a", "429 rate_limit_exceeded"},
 		{"over_25_mib", first(audioBytes(26 << 20)), fake.Answer{Status: 429}, 0, 0, "a", "429 rate_limit_exceeded"},

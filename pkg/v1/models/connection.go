@@ -54,7 +54,7 @@ func (h *Handler) Connection(ctx context.Context, c *auth.Call, conn *store.Conn
 		}
 	}
 	reprice(c.Machine, entries)
-	body := appendDetailedList(nil, entries, h.Now().Unix())
+	body := appendDetailedList(nil, entries, nil, h.Now().Unix())
 	body = append(body[:len(body)-1], `,"source":"`+source+`"}`...)
 	return answerJSON(body), nil
 }

@@ -89,7 +89,9 @@ func appendList(b []byte, list []Entry, created int64) []byte {
 // kind, and its prices and dimensions as far as they are known.
 //
 //	{…, "kind", "dimensions"?, "pricing"? on the usual terms, "deprecated"? as Info has it}
-func appendDetailedList(b []byte, list []Entry, created int64) []byte {
+//
+// complete are the aliases of compatible servers whose own list is a whole part of it.
+func appendDetailedList(b []byte, list []Entry, complete []string, created int64) []byte {
 	b = append(b, `{"object":"list","data":[`...)
 	for i := range list {
 		e := &list[i]
@@ -112,7 +114,12 @@ func appendDetailedList(b []byte, list []Entry, created int64) []byte {
 		}
 		b = append(appendDeprecated(b, e.Model), '}')
 	}
-	return append(b, "]}"...)
+	b = append(b, ']')
+	if len(complete) > 0 {
+		names, _ := json.Marshal(complete)
+		b = append(append(b, `,"complete":`...), names...)
+	}
+	return append(b, '}')
 }
 
 // appendDeprecated writes that a model is deprecated, with what is known, after a comma.

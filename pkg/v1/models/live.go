@@ -183,13 +183,11 @@ func ttl(row *provider.Descriptor) time.Duration {
 }
 
 // discovered reports whether the list of a provider is asked of its upstream:
-// not when the connection names its models, not of a compatible server without an
-// API key (docs/reference/spec.md, 4.2.1), and not for another gateway that is
+// not when the connection names its models, and not for another gateway that is
 // itself building a list (docs/reference/spec.md, 4.2.8), where the upstream
 // may be that gateway.
 func discovered(c *auth.Call, s *scope) bool {
-	if s.conn == nil || s.row.Models.None || !s.row.Serves("models") || names(s.conn) ||
-		s.row.Compatible && len(s.conn.Secrets[store.APIKey]) == 0 {
+	if s.conn == nil || s.row.Models.None || !s.row.Serves("models") || names(s.conn) {
 		return false
 	}
 	own := s.row.Compatible || s.conn.Data.BaseURL != ""

@@ -75,8 +75,11 @@ func (h *Handler) Kind(ctx context.Context, c *auth.Call) (*httpmsg.Response, er
 }
 
 // Detailed serves GET /api/models/list/{kind}: the same entries with what
-// appendDetailedList adds, whatever dialect the caller speaks.
+// appendDetailedList adds, whatever dialect the caller speaks; "all" is every kind.
 func (h *Handler) Detailed(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	if c.Params[0] == "all" {
+		return h.list(ctx, c, "all", everything, detailed)
+	}
 	for i := range segments {
 		if segments[i].name == c.Params[0] {
 			return h.list(ctx, c, segments[i].name, segments[i].kinds, detailed)
@@ -98,6 +101,7 @@ func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []c
 	if k == nil {
 		var rec *store.Machine
 		var update *catalog.Update
+		var complete []string
 		if c.Machine != nil {
 			rec, update = c.Machine.Machine, c.Machine.Catalog()
 			var asked []*scope
@@ -107,6 +111,11 @@ func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []c
 				}
 			}
 			stale = h.Live.lists(ctx, c, asked, f.wait())
+			for _, s := range asked {
+				if l := stale.lists[s.conn.ID]; s.row.Compatible && l != nil && !l.Partial {
+					complete = append(complete, s.out)
+				}
+			}
 		} else {
 			stale.until = h.Now().Add(liveTTL)
 		}
@@ -122,7 +131,7 @@ func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []c
 			k.body = appendCodexList(nil, entries)
 		case detailed:
 			reprice(c.Machine, entries)
-			k.body = appendDetailedList(nil, entries, k.created)
+			k.body = appendDetailedList(nil, entries, complete, k.created)
 		default:
 			k.body = appendList(make([]byte, 0, 64+384*len(entries)), entries, k.created)
 		}

@@ -76,6 +76,22 @@ func TestDetailedLists(t *testing.T) {
 	}
 }
 
+// Names under these aliases that the list lacks are probably typing errors.
+func TestDetailedListOfAllKindsNamesCompleteAliases(t *testing.T) {
+	silent, vendor := compat("https://b.example"), store.Connection{Provider: "openai", Secrets: compat("").Secrets}
+	silent.Provider, silent.Data.Prefix = "openai-compatible-00000002", "silent"
+	w := newWorld(compat("https://a.example"), silent, vendor)
+	w.up.json("a.example", 200, `{"data":[{"id":"m"},{"id":"text-embedding-m"}]}`)
+	w.up.json("api.openai.com", 200, `{"data":[{"id":"gpt-5-mini"}]}`)
+	c := w.call("")
+	c.Params = []string{"all"}
+	got := body(w.Detailed(context.Background(), c))
+	want(t, gjson.Get(got, "complete").Raw, `["c"]`)
+	for id, kind := range map[string]string{"c/m": "llm", "c/text-embedding-m": "embedding", "openai/gpt-image-2": "image"} {
+		want(t, gjson.Get(got, `data.#(id=="`+id+`").kind`).Str, kind)
+	}
+}
+
 func TestListsHaveOwnPrices(t *testing.T) {
 	prefixed := store.Connection{Provider: "openai", Data: store.ProviderData{Prefix: "team"}}
 	w := newWorld(prefixed)

@@ -130,7 +130,7 @@ func TestOneSend(t *testing.T) {
 		{"404", fake.Answer{Status: 404}, "a", "404 "},
 		{"408", fake.Answer{Status: 408}, "a", "408 timeout no-retry"},
 		{"422", fake.Answer{Status: 422}, "a", "422 "},
-		{"500", fake.Answer{Status: 500}, "a", "500  no-retry"},
+		{"500", fake.Answer{Status: 500}, "a", "500 upstream_failed no-retry"},
 		{"503", fake.Answer{Status: 503}, "a", "503 upstream_overloaded no-retry"},
 		{"529", fake.Answer{Status: 529}, "a", "529 upstream_overloaded no-retry"},
 		{"network", fake.Answer{Err: upstream.ErrNetwork}, "a", "502 upstream_outcome_unknown no-retry"},

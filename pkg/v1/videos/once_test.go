@@ -73,7 +73,7 @@ func TestIdempotencyKeyAfterAFailure(t *testing.T) {
 		{"refused_is_free_again", fake.Answer{Status: 400}, "400 ", `200 {`, 2},
 		{"limited_is_free_again", fake.Answer{Status: 429}, "429 rate_limit_exceeded", `200 {`, 2},
 		{"unknown_stays_taken", fake.Answer{Err: upstream.ErrNetwork}, "502 upstream_outcome_unknown no-retry", `502 {"error":{"message":`, 1},
-		{"failed_stays_taken", fake.Answer{Status: 500}, "500  no-retry", `500 {"error":{"message":`, 1},
+		{"failed_stays_taken", fake.Answer{Status: 500}, "500 upstream_failed no-retry", `500 {"error":{"message":`, 1},
 		{"large_answer_is_done", fake.Answer{Status: 200, Body: `{"request_id":"j","x":"` + strings.Repeat("x", 70<<10) + `"}`}, `200 {"request_id":"j"`, "409 idempotency_done no-retry", 1},
 	}
 	for _, tt := range tests {

@@ -85,7 +85,7 @@ func TestPollStates(t *testing.T) {
 		{"empty_202", fake.Answer{Status: 202}, "202 "},
 		{"done", fake.Answer{Status: 200, Body: `{"status":"done", "video":{"url":"https://v.x.ai/1.mp4"},"usage":{"cost_in_usd_ticks":1}}`}, `200 {"status":"done", "video":{"url":"https://v.x.ai/1.mp4"},"usage":{"cost_in_usd_ticks":1}}`},
 		{"failed_is_200", fake.Answer{Status: 200, Body: `{"status":"failed","error":{"code":"x","message":"y"}}`}, `200 {"status":"failed","error":{"code":"x","message":"y"}}`},
-		{"gone", fake.Answer{Status: 404}, "404 "},
+		{"gone", fake.Answer{Status: 404}, "404 upstream_refused"},
 		{"html", fake.Answer{Status: 200, Body: "<html>"}, "502 bad_upstream_body"},
 		{"empty_200", fake.Answer{Status: 200}, "502 bad_upstream_body"},
 		{"network", fake.Answer{Err: upstream.ErrNetwork}, "502 upstream_unreachable"},
@@ -251,7 +251,7 @@ func TestWhenTheObjectFails(t *testing.T) {
 	}
 	w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Status: 404} }
 	w.Seen = nil
-	if got := w.poll("j"); got != "404 " || w.Upstream.Accounts() != "bcd" {
+	if got := w.poll("j"); got != "404 upstream_refused" || w.Upstream.Accounts() != "bcd" {
 		t.Errorf("%s, asked %s", got, w.Upstream.Accounts())
 	}
 }

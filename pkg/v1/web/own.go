@@ -52,7 +52,7 @@ func (h *Handler) own(ctx context.Context, c *auth.Call, self *routing.Target, r
 	target, hosts := req.url, h.ownHosts(c)
 	hop, err := provider.Hop(c.Header)
 	if err != nil {
-		return nil, apierr.New(508, "loop_detected", "The call has passed too many gateways. Remove this gateway's own address from its connections.")
+		return nil, apierr.New(508, "loop_detected", "The call has passed too many gateways. Remove this gateway's own address from its accounts.")
 	}
 	for moves := 0; ; moves++ {
 		left := deadline.Sub(h.Now())
