@@ -75,11 +75,12 @@ func (g *Gateway) documented(e *apierr.Error, r *httpmsg.Request) *apierr.Error 
 	if origin == "" {
 		origin = r.Origin
 	}
-	if e.Code == e.VendorCode || e.Own || len(e.Body) > 0 || !setup.IsOrigin(origin) {
+	code, vendors := e.ShownCode()
+	if code == "" || vendors || e.Own || len(e.Body) > 0 || !setup.IsOrigin(origin) {
 		return e
 	}
 	with := *e // the error may be shared, and is logged as it is
-	with.DocURL = origin + "/docs/reference/errors#" + e.Code
+	with.DocURL = origin + "/docs/reference/errors#" + code
 	return &with
 }
 

@@ -105,7 +105,11 @@ func (g *Gateway) Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Respon
 		if g.Misconfigured != "" {
 			return g.finish(r, g.unmatched(path), nil, nil, g.misconfigured())
 		}
-		return g.finish(r, g.unmatched(path), nil, nil, g.noRoute(r, machine, path))
+		e := g.noRoute(r, machine, path)
+		if e.Status == 404 && opened(r, path) {
+			return g.finish(r, g.unmatched(path), nil, pageNotFound(), nil)
+		}
+		return g.finish(r, g.unmatched(path), nil, nil, e)
 	}
 	r.Route = route.Pattern
 	if route.Dialect == llm.Gemini {
@@ -148,7 +152,7 @@ func (g *Gateway) admit(ctx context.Context, r *httpmsg.Request, route *Route, m
 	}
 	if hop := r.Header.Get(clientheader.Hop); hop != "" {
 		if n, err := strconv.Atoi(hop); err != nil || n >= provider.MaxHops {
-			return nil, apierr.New(508, "loop_detected", "The call has passed too many gateways. Remove this gateway's own address from its connections.")
+			return nil, apierr.New(508, "loop_detected", "The call has passed too many gateways. Remove this gateway's own address from its accounts.")
 		}
 	}
 	access := m.Access

@@ -8,6 +8,7 @@ import (
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/redact"
+	"weir/pkg/wire/stream"
 )
 
 // notOffered are well-known endpoints of OpenAI and Gemini that this gateway does not
@@ -86,6 +87,28 @@ func showable(path string) bool {
 		}
 	}
 	return redact.Patterns(path) == path
+}
+
+// opened reports whether a wrong address was opened in a browser. Clients of an API
+// get its errors, and so does a browser at a path of one.
+func opened(r *httpmsg.Request, path string) bool {
+	return r.Method == "GET" && strings.Contains(r.Header.Get("accept"), "text/html") &&
+		!strings.HasPrefix(path, "/v1") && !strings.HasPrefix(path, "/api")
+}
+
+// pageNotFound returns the 404 for a browser.
+func pageNotFound() *httpmsg.Response {
+	return &httpmsg.Response{
+		Status: 404,
+		Header: httpmsg.Header{
+			{Name: "content-type", Value: "text/html; charset=utf-8"},
+			{Name: "content-security-policy", Value: "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+			{Name: "cache-control", Value: "no-store"},
+		},
+		Body: stream.FromString(`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">` +
+			`<meta name="color-scheme" content="light dark"><title>Page not found – weir</title></head><body><h1>Page not found</h1>` +
+			`<p>No page of this gateway has this address.</p><p><a href="/">Dashboard</a> · <a href="/docs/">Documentation</a></p></body></html>`),
+	}
 }
 
 // notFound returns the 404 for a path that is not repeated.

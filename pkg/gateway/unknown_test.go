@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"io"
 	"strings"
 	"testing"
 
@@ -47,6 +48,36 @@ func TestUnknownPathsNameTheRouteThatWasMeant(t *testing.T) {
 		}
 		if retry := resp.Get("x-should-retry"); (tt.status == 501) != (retry == "false") {
 			t.Errorf("%s: x-should-retry %q", tt.path, retry)
+		}
+	}
+}
+
+func TestBrowserAtAWrongAddressGetsAPage(t *testing.T) {
+	const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+	for _, tt := range []struct {
+		method, path, accept string
+		page                 bool
+	}{
+		{"GET", "/nosuchpage", browser, true},
+		{"GET", "/0123456789abcdef/nosuchpage", browser, true},
+		{"GET", "/nosuchpage", "*/*", false},
+		{"GET", "/nosuchpage", "application/json", false},
+		{"GET", "/nosuchpage", "", false},
+		{"POST", "/nosuchpage", browser, false},
+		{"GET", "/v1/none", browser, false},
+		{"GET", "/v1beta/none", browser, false},
+		{"GET", "/api/none", browser, false},
+		{"GET", "/0123456789abcdef/v1/none", browser, false},
+	} {
+		r := &httpmsg.Request{Method: tt.method, Path: tt.path, Header: httpmsg.Header{{Name: "accept", Value: tt.accept}}}
+		resp := newFixture().Serve(t.Context(), r)
+		got, err := io.ReadAll(resp.Body)
+		if err != nil || resp.Status != 404 {
+			t.Fatalf("%s %s: %d %v", tt.method, tt.path, resp.Status, err)
+		}
+		html := strings.HasPrefix(resp.Get("content-type"), "text/html") && strings.Contains(string(got), `href="/docs/"`)
+		if html != tt.page || html == gjson.ValidBytes(got) {
+			t.Errorf("%s %s, accept %q: got %s", tt.method, tt.path, tt.accept, got)
 		}
 	}
 }

@@ -128,7 +128,7 @@ func connection(d *Descriptor, id string) string {
 // page returns the page of a provider in docs/providers.
 func page(d *Descriptor, id, alias, name string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s", name, pageNote)
+	fmt.Fprintf(&b, "# %[1]s\n\n%[2]s%[1]s in weir: how to connect it, and what it serves.\n\n", name, pageNote)
 	row := func(name, text string) {
 		if text != "" {
 			fmt.Fprintf(&b, "| %s | %s |\n", name, text)
@@ -136,13 +136,13 @@ func page(d *Descriptor, id, alias, name string) string {
 	}
 	b.WriteString("| | |\n|---|---|\n")
 	row("Provider", "`"+id+"`")
-	row("Model ids", "`"+alias+"/<model>`, or with the `prefix` of the connection")
+	row("Model ids", "`"+alias+"/<model>`, or with the `prefix` of the account")
 	row("Credential", credentialOf(d))
 	switch {
 	case d.Compatible:
 		row("Base URL", "the server's, as its documentation names it")
 	case d.BaseURL != "" && d.Rebase:
-		row("Base URL", "`"+d.BaseURL+"`; a connection may have another one")
+		row("Base URL", "`"+d.BaseURL+"`; an account may have another one")
 	case d.BaseURL != "":
 		row("Base URL", "`"+d.BaseURL+"`")
 	}
@@ -161,7 +161,7 @@ func page(d *Descriptor, id, alias, name string) string {
 	fmt.Fprintf(&b, "\n## Connect\n\nIn the dashboard, on the page *Providers*, or in a terminal:\n\n```sh\n%s\n```\n\nOver HTTP, with a key of scope `manage`:\n\n", command(d, id))
 	fmt.Fprintf(&b, "```sh\ncurl https://weir.example.com/api/providers -H \"Authorization: Bearer $MANAGE_KEY\" \\\n  -H 'content-type: application/json' -d '%s'\n```\n", connection(d, id))
 	if d.Compatible {
-		b.WriteString("\nThe digits at the end of the provider are any eight or more hexadecimal digits: each server has its own. Without an API key `GET /v1/models` does not list the models of the server: enter any text as the key, or name models in `enabledModels`.\n")
+		b.WriteString("\nThe digits at the end of the provider are any eight or more hexadecimal digits: each server has its own. A server that asks for no key needs none here: leave `apiKey` out.\n")
 	}
 	var vars [][2]string
 	for _, v := range d.Vars {
@@ -183,7 +183,7 @@ func page(d *Descriptor, id, alias, name string) string {
 			row("`"+v[0]+"`", v[1])
 		}
 	}
-	b.WriteString("\nThe other fields of a connection are in [Connections](../connections.md).\n")
+	b.WriteString("\nThe other fields of an account are in [Accounts](../connections.md).\n")
 
 	models := catalog.Models(alias)
 	kinds := d.Kinds
@@ -223,7 +223,7 @@ func page(d *Descriptor, id, alias, name string) string {
 
 func TestProviderPagesAreThoseOfTheTable(t *testing.T) {
 	files := map[string]string{}
-	index := "# Providers\n\n" + pageNote + "A page for each provider of the table: how it is connected and what it serves. [Connections](../connections.md) describes what all of them share.\n\n| Provider | Model ids | Kinds |\n|---|---|---|\n"
+	index := "# Providers\n\n" + pageNote + "Every provider that weir knows, with a page for each: how to connect it, and what it serves. [Accounts](../connections.md) describes what all of them share.\n\n| Provider | Model ids | Kinds |\n|---|---|---|\n"
 	add := func(d *Descriptor, id, alias, name, file string) {
 		files[file+".md"] = page(d, id, alias, name)
 		var kinds []string

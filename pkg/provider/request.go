@@ -25,8 +25,8 @@ type Credential struct {
 // item, and never contain a credential.
 var (
 	ErrNoEndpoint   = errors.New("the provider has no such endpoint")
-	ErrIncomplete   = errors.New("the connection is incomplete")
-	ErrNoCredential = errors.New("the connection has no usable credential")
+	ErrIncomplete   = errors.New("the account is incomplete")
+	ErrNoCredential = errors.New("the account has no usable credential")
 	ErrHeader       = errors.New("a stored value cannot be sent as a header")
 	// ErrMustSign reports that the credential signs the request, once its body is
 	// known.

@@ -268,7 +268,7 @@ func (r *resolution) target(d *provider.Descriptor, out string, conns []*store.C
 	}
 	conns = visible
 	if len(conns) == 0 {
-		if e := r.paused(func(c *store.Connection) bool { return c.Provider == d.ID }); e != nil {
+		if e := r.paused(out, id, func(c *store.Connection) bool { return c.Provider == d.ID }); e != nil {
 			return e
 		}
 		e := apierr.Invalid("model", "No %s account is connected: connect one, or choose another model.", d.Name)
@@ -285,9 +285,21 @@ func (r *resolution) target(d *provider.Descriptor, out string, conns []*store.C
 	return nil
 }
 
+// Paused is the refusal of a model whose accounts are all inactive. Provider and Model are
+// what the call would have been recorded under.
+type Paused struct {
+	Provider, Model string
+	err             *apierr.Error
+}
+
+func (p *Paused) Error() string { return p.err.Error() }
+
+// Unwrap returns the client's error.
+func (p *Paused) Unwrap() error { return p.err }
+
 // paused returns the error for accounts that are all inactive: the first one, and how many
 // more. It returns nil without any.
-func (r *resolution) paused(meant func(c *store.Connection) bool) error {
+func (r *resolution) paused(alias, model string, meant func(c *store.Connection) bool) error {
 	var first *store.Connection
 	more := -1
 	for i := range r.m.Connections {
@@ -312,7 +324,7 @@ func (r *resolution) paused(meant func(c *store.Connection) bool) error {
 	e := apierr.Invalid("model", text+" Enable it on the page Providers, or with weir accounts resume %s.",
 		strconv.Quote(name), word)
 	e.Code = "no_credentials"
-	return e
+	return &Paused{first.Provider, strings.Clone(alias + "/" + model), e}
 }
 
 // hidden reports whether a model of a provider without a connection is disabled.
@@ -370,7 +382,7 @@ func (r *resolution) unknown(model string) error {
 	}
 	alias, rest, slash := strings.Cut(model, "/")
 	if slash && alias != "" {
-		if e := r.paused(func(c *store.Connection) bool { return prefixed(c, alias) }); e != nil {
+		if e := r.paused(alias, rest, func(c *store.Connection) bool { return prefixed(c, alias) }); e != nil {
 			return e
 		}
 	}

@@ -13,8 +13,14 @@ func guide(t *Tool) string {
 	if t.Public {
 		example.URL = "https://weir.example.com"
 	}
+	name := t.Name
+	if t.Kind == Library {
+		name = strings.Replace(name, ", ", " for ", 1)
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n<!-- Written by go test ./pkg/setup from the table in tools.go: GOLDEN=update. -->\n\n", t.Name)
+	fmt.Fprintf(&b, "# %[1]s\n\n<!-- Written by go test ./pkg/setup from the table in tools.go: GOLDEN=update. -->\n\n"+
+		"How to use %[2]s with your gateway. You need weir [running, with an account](../quick-start.md).\n\n",
+		t.Name, name)
 	if len(t.Files) > 0 {
 		var paths []string
 		for i := range t.Files {
@@ -22,11 +28,11 @@ func guide(t *Tool) string {
 		}
 		fmt.Fprintf(&b, `## With one command
 
-On the page *Connect a tool* of the dashboard choose %[1]s, copy the command and run it. Where `+"`weir`"+` is installed, in a terminal:
+On the page *Connect a tool* of the dashboard choose %[1]s, copy the command and run it. If `+"`weir`"+` is installed, a terminal does the same:
 
 `+"```sh\nweir setup %[3]s --model %[4]s | sh\n```"+`
 
-It creates an API key, writes it with the gateway's address and your models to %[2]s, and prints each change. Everything else stays. To restore what was there before:
+It creates an API key, writes it with the gateway's address and your models to %[2]s, and prints each change. It leaves everything else as it is. To restore the earlier settings:
 
 `+"```sh\ncurl -fsSL '%[5]s/setup/%[3]s.sh' | sh -s -- --undo\n```"+`
 
@@ -34,7 +40,7 @@ In PowerShell:
 
 `+"```powershell\n& ([scriptblock]::Create((irm '%[5]s/setup/%[3]s.ps1'))) -Undo\n```"+`
 
-The key remains. Revoke it on the page *Keys*.
+This does not revoke the key: do that on the page *Keys*.
 
 ## By hand
 

@@ -342,7 +342,7 @@ var Tools = [...]Tool{
 		Texts: []Text{{"In a shell", "sh", `curl '__URL__/v1/chat/completions' \
   -H 'Authorization: Bearer __KEY__' \
   -H 'Content-Type: application/json' \
-  -d '{"model":"__MODEL__","messages":[{"role":"user","content":"Hello"}]}'`}},
+  -d '{"model":"__MODEL__","max_completion_tokens":1000,"messages":[{"role":"user","content":"Hello"}]}'`}},
 	},
 	{
 		ID: "openai-python", Name: "OpenAI, Python", Kind: Library,
