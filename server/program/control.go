@@ -16,6 +16,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"weir/server/store"
 )
 
 // The control socket is how the commands reach a running server. It
@@ -60,6 +62,42 @@ func listenControl(dir string) (l net.Listener, close func(), err error) {
 		return nil, nil, err
 	}
 	return l, func() { l.Close(); os.Remove(pointer); os.RemoveAll(elsewhere) }, nil
+}
+
+// runningName has, in the usual data directory, the path of another one on which a server of this user runs, so
+// that commands that name none can say where it is.
+const runningName = ".running"
+
+// announce writes the data directory of the server there, if that can be written. withdraw removes it.
+func (r *run) announce(dir string) (withdraw func()) {
+	usual, err := r.dataDir("")
+	if err != nil || usual == dir || store.MakeDir(usual) != nil {
+		return func() {}
+	}
+	path := filepath.Join(usual, runningName)
+	_ = createFile(path, func(f *os.File) error { _, err := io.WriteString(f, dir); return err }, true)
+	return func() {
+		if raw, err := os.ReadFile(path); err == nil && string(raw) == dir { // not of a later server
+			os.Remove(path)
+		}
+	}
+}
+
+// announced returns the data directory on which another server of this user runs if the command names none, else "".
+func (r *run) announced(ctx context.Context, s *settings) string {
+	if s.database != "" || s.variable("DATA_DIR") != "" {
+		return ""
+	}
+	dir, err := os.ReadFile(filepath.Join(s.data, runningName))
+	if err != nil {
+		return ""
+	}
+	res, err := control(ctx, string(dir), "GET", "/health", nil)
+	if err != nil { // it was killed
+		return ""
+	}
+	res.Body.Close()
+	return string(dir)
 }
 
 // removeLeft removes what a process that was killed left in a directory that the

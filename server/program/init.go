@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"weir/pkg/machine/rpc"
+	"weir/server/cli"
 )
 
 // initialized is the result of weir init.
@@ -43,6 +44,12 @@ func (r *run) initialize(f *flags) error {
 	}
 	running := err == nil
 	if errors.Is(err, errNotRunning) {
+		if dir := r.announced(ctx, s); dir != "" {
+			at := *s
+			at.data = dir
+			return fmt.Errorf("a server runs on the data directory %s: %s prints a link to it; --data %s makes another one",
+				dir, r.call("init", &at), cli.ShellWord(s.data))
+		}
 		if s.database == "" && askHealth(ctx, s) == nil {
 			return fmt.Errorf("the server at %s has another data directory than %s, so it would refuse a link of this one; "+
 				"use the command that its start printed, weir init --data DIRECTORY, or stop it", s.base(nil), s.data)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"weir/server/cli"
 	"weir/server/host"
 	"weir/server/store"
 )
@@ -51,6 +52,9 @@ func (r *run) local(ctx context.Context, data string) (http.RoundTripper, func()
 		return nil, nil, err
 	}
 	if _, err := os.Stat(filepath.Join(s.data, store.FileName)); err != nil {
+		if dir := r.announced(ctx, s); dir != "" {
+			return nil, nil, fmt.Errorf("no database in %s, but a server runs on %s: add --data %[2]s, or set DATA_DIR", s.data, cli.ShellWord(dir))
+		}
 		return nil, nil, fmt.Errorf("no database in %s; start a server with weir serve, name its folder with --data, or another gateway with weir login URL", s.data)
 	}
 	close, err := r.serveLocal(s)

@@ -196,7 +196,7 @@ func commands() []command {
 			run:      (*run).serve,
 		},
 		{
-			name: "init", summary: "print a sign-in link, create the first machine if it is missing",
+			name: "init", summary: "print a sign-in link; create the first machine",
 			text:     "A machine is a tenant with its own accounts, keys and models. Without one,\ninit creates it and prints its key. The link works once, within an hour, and\nreplaces the one before it. init works beside a running server and without one.",
 			settings: []string{"data", "listen", "public-url", "tls-cert", "tls-key"},
 			flags: func(f *flags) {
@@ -211,7 +211,7 @@ func commands() []command {
 			run:      (*run).token,
 		},
 		{
-			name: "backup", args: " FILE", summary: "write a copy of the database, also while the server runs",
+			name: "backup", args: " FILE", summary: "copy the database, also while the server runs",
 			example:  "weir backup weir-copy.db",
 			text:     "FILE is replaced only with --force; - is the standard output. To restore, stop the\nserver and copy FILE to weir.db in the data directory. The credentials in it are\nencrypted with CREDENTIALS_KEY: keep a copy of secrets.json apart from the backups.",
 			settings: []string{"data"},
@@ -219,7 +219,7 @@ func commands() []command {
 			run:      (*run).backup,
 		},
 		{
-			name: "migrate", summary: "copy all machines between data directories and databases",
+			name: "migrate", summary: "copy machines between data directories and databases",
 			example: "weir migrate --from /var/lib/weir --to postgres://weir@db.example.com/weir",
 			text:    "--from and --to are each a data directory or a postgres:// URL, of which no server may\nbe running. Each machine is copied as a whole and compared; the command may be repeated,\nand overwrites nothing.",
 			flags: func(f *flags) {

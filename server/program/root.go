@@ -70,7 +70,7 @@ func (r *run) root() *cobra.Command {
 	root.SetCompletionCommandGroupID(clientGroup)
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil {
-		c.Use, c.Short = "completion SHELL", "print the completion script of bash, zsh, fish or powershell"
+		c.Use, c.Short = "completion SHELL", "print the completion script of a shell"
 		c.Long = completionText
 		c.Annotations = map[string]string{"order": lastOrder}
 		for _, shell := range c.Commands() {
@@ -228,6 +228,9 @@ func printHelp(w io.Writer, c *cobra.Command, width int) {
 		fmt.Fprintf(w, "%s\n\nUsage: weir COMMAND [flags]\n", filled(c.Short+".", width))
 	} else {
 		usage := strings.TrimSuffix(c.UseLine(), " [flags]")
+		if c.HasAvailableSubCommands() {
+			usage += " [COMMAND]"
+		}
 		if c.HasAvailableFlags() {
 			usage += " [flags]"
 		}
@@ -246,8 +249,20 @@ func printHelp(w io.Writer, c *cobra.Command, width int) {
 			filled("weir help COMMAND lists the flags of a command and their variables. To start:", width))
 		return
 	}
-	printFlags(w, "Flags", c.NonInheritedFlags(), width)
-	printFlags(w, "Flags of all commands that use a gateway", c.InheritedFlags(), width)
+	own, common := pflag.NewFlagSet("", 0), pflag.NewFlagSet("", 0)
+	own.SortFlags, common.SortFlags = false, false
+	ofAll := c.PersistentFlags() // of a command in a group those of the group
+	if c.HasInheritedFlags() {
+		ofAll = c.Parent().PersistentFlags()
+	}
+	ofAll.VisitAll(common.AddFlag)
+	c.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
+		if ofAll.Lookup(f.Name) == nil {
+			own.AddFlag(f)
+		}
+	})
+	printFlags(w, "Flags", own, width)
+	printFlags(w, "Flags of all commands that use a gateway", common, width)
 	if c.Name() != "serve" {
 		return
 	}

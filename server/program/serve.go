@@ -256,7 +256,9 @@ func (v *server) serveControl() (close func()) {
 		ErrorLog: v.host.ErrorLog(), ReadHeaderTimeout: v.limits.header,
 	}
 	go v.control.Serve(l) // ends when it is closed
+	withdraw := v.announce(v.settings.data)
 	return func() {
+		withdraw()
 		v.control.Close()
 		remove()
 	}
@@ -327,7 +329,7 @@ func (v *server) greet() error {
 		return err
 	}
 	if !dashboard.Built() {
-		fmt.Fprint(v.stdout, "This program has no dashboard, so a link shows a plain page: ./build.sh serve builds one that has it.\n")
+		fmt.Fprint(v.stdout, "This program has no dashboard, so a link shows a plain page.\n./build.sh serve builds one that has it.\n")
 	}
 	if !v.first || base == "" {
 		fmt.Fprintf(v.stdout, "Sign in: %s prints a link to the dashboard.\n", v.call("init", s))

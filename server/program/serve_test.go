@@ -200,6 +200,15 @@ func TestInitWorksBesideAServerAndWithoutOne(t *testing.T) {
 	if _, err := os.Stat(other); code != 1 || err == nil || !strings.Contains(text, base+" has another data directory than "+other) {
 		t.Errorf("init with a directory that the server at its address does not use: exit %d, %s", code, text)
 	}
+	usual := filepath.Join(home, ".local", "state", "weir")
+	code, _, text = output(t, home, nil, "init")
+	if _, err := os.Stat(filepath.Join(usual, "weir.db")); code != 1 || err == nil ||
+		!strings.Contains(text, "a server runs on the data directory "+data+": ") || !strings.Contains(text, " init --data "+data+" prints a link") {
+		t.Errorf("init beside a server on another directory: exit %d, %v %s", code, err, text)
+	}
+	if code, _, text = output(t, home, nil, "keys"); code != 1 || !strings.Contains(text, "add --data "+data) {
+		t.Errorf("keys beside a server on another directory: exit %d, %s", code, text)
+	}
 	code, third, text := output(t, home, nil, "init", "--data", data, "--name", "another")
 	if key := keyIn.FindString(third); code != 0 || key == "" || listed(t, base, key) != 200 {
 		t.Errorf("init --name: exit %d, %q %s", code, third, text)
@@ -207,6 +216,9 @@ func TestInitWorksBesideAServerAndWithoutOne(t *testing.T) {
 	p.stop()
 	if status := p.cmd.ProcessState.ExitCode(); status != 0 {
 		t.Errorf("exit code %d", status)
+	}
+	if _, err := os.Stat(filepath.Join(usual, ".running")); err == nil {
+		t.Error("the server has ended and is still announced")
 	}
 }
 
@@ -902,7 +914,7 @@ func TestStopTimesAgree(t *testing.T) {
 		{"deploy/compose-several.yaml", `(?s)x-weir:.*?stop_grace_period: (\d+)s`, 0},
 		{"deploy/kubernetes/one.yaml", `terminationGracePeriodSeconds: (\d+)`, 5 * time.Second},
 		{"deploy/kubernetes/several.yaml", `terminationGracePeriodSeconds: (\d+)`, 5 * time.Second},
-		{"docs/guides/self-hosting.md", "`DRAIN` and 25 more before it is killed, so (\\d+) by default", 0},
+		{"docs/guides/self-hosting.md", "`DRAIN` and 25 more before you kill the server, (\\d+) by default", 0},
 		{"docs/guides/several-servers.md", `then has (\d+) s`, 0},
 	} {
 		text, err := os.ReadFile("../../" + tt.file)

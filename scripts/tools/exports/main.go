@@ -28,7 +28,6 @@ var forTests = []string{
 	"accounts.Pool.Pending",
 	"catalog.Aliases",
 	"gateway.App.Machine",
-	"llm.FailureFrame",
 	"snapshot.Machine.SetCatalog",
 	"wire/eventstream.Event",
 	"wire/eventstream.Exception",
