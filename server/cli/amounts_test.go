@@ -59,8 +59,8 @@ func TestAmountsSayWhatIsUnknown(t *testing.T) {
 		{budgetColumns, `{"unit":"usd","spent":0,"limit":20}`, "LIMIT", "$20.00"},
 		{budgetColumns, `{"unit":"tokens","spent":12000,"limit":20000}`, "SPENT", "12000"},
 		{budgetColumns, `{"unit":"tokens","spent":12000,"limit":20000}`, "LIMIT", "20000"},
-		{timelineColumns, `{"total":{"latencyP50Ms":16,"latencyP95Ms":19}}`, "P50", "≤ 0.02s"},
-		{timelineColumns, `{"total":{"latencyP50Ms":16,"latencyP95Ms":19}}`, "P95", "0.02s"},
+		{timelineColumns, `{"total":{"latencyP50Ms":16,"latencyP95Ms":19}}`, "P50", "≤ 16 ms"},
+		{timelineColumns, `{"total":{"latencyP50Ms":16,"latencyP95Ms":19}}`, "P95", "≈ 19 ms"},
 	} {
 		row := (&app{Host: Host{Now: time.Now}}).rows(tt.columns, []gjson.Result{gjson.Parse(tt.row)}).rows[0]
 		for i, c := range tt.columns {
@@ -73,16 +73,6 @@ func TestAmountsSayWhatIsUnknown(t *testing.T) {
 
 // A group of requests without a key, an account or another name has words for that.
 func TestUsageNamesWhatHasNoName(t *testing.T) {
-	for rows, want := range map[string]string{
-		`[{"attempts":2,"requests":0}]`:                                             "account tests",
-		`[{"attempts":2,"requests":0,"model":"x"},{"requests":1,"keyId":"x"}]`:      "account tests",
-		`[{"attempts":2,"requests":0,"model":"x"},{"attempts":1,"requests":1}]`:     "no key", // a request tried two models
-		`[{"attempts":2,"requests":1,"day":"2026-11-29"},{"requests":0,"keyId":1}]`: "no key",
-	} {
-		if got := keyless(gjson.Parse(rows).Array()); got != want {
-			t.Errorf("%s: %q, want %q", rows, got, want)
-		}
-	}
 	for by, want := range map[string]string{
 		"key": "no key", "account": "no account", "model": "unknown model", "provider": "no provider", "endpoint": "other", "tool": "unknown tool", "person": "no person",
 	} {
@@ -91,5 +81,44 @@ func TestUsageNamesWhatHasNoName(t *testing.T) {
 				t.Errorf("%s of %s: %q, want %q", by, row, got, want)
 			}
 		}
+	}
+}
+
+// Milliseconds are said as such: a fast answer took no 0.00s.
+func TestDurationsHaveTheirUnit(t *testing.T) {
+	for ms, want := range map[string]string{"0": "0 ms", "4": "4 ms", "999": "999 ms", "1000": "1.0 s", "83400": "83.4 s", "": ""} {
+		if got := seconds(nil, gjson.Parse(ms)).text; got != want {
+			t.Errorf("%s: %q, want %q", ms, got, want)
+		}
+	}
+}
+
+// The amounts of a key whose calls have no price are unknown, not $0.00.
+func TestDescribedAmountsAreThoseOfTheTables(t *testing.T) {
+	for row, want := range map[string]string{
+		`{"spentMonthUsd":0,"unpricedAttempts":8}`:             "Spent this month   unknown\nUnpriced attempts  8\n",
+		`{"unit":"usd","limit":100,"spent":0.5}`:               "Unit   usd\nLimit  $100.00\nSpent  $0.50\n",
+		`{"unit":"tokens","limit":500000,"authType":"apikey"}`: "Unit        tokens\nLimit       500000\nCredential  API key\n",
+	} {
+		var out strings.Builder
+		if err := (&app{Host: Host{Stdout: &out}}).describe(t.Context(), nil, gjson.Parse(row)); err != nil || out.String() != want {
+			t.Errorf("%s: %v %q, want %q", row, err, out.String(), want)
+		}
+	}
+}
+
+// A key or an account that is gone has the last name that the audit log has.
+func TestGoneNamesComeFromTheAuditLog(t *testing.T) {
+	a := &app{known: map[string]string{"k1": "laptop", "k2": ""}, lastName: func(id string) string {
+		return map[string]string{"k3": "old (revoked)"}[id]
+	}}
+	for id, want := range map[string]string{"k1": "laptop", "k2": "k2", "k3": "old (revoked)", "k4": "k4"} {
+		if got := named(a, gjson.Parse(`"`+id+`"`)).text; got != want {
+			t.Errorf("%s: %q, want %q", id, got, want)
+		}
+	}
+	row := gjson.Parse(`{"provider":"openai-compatible-0123abcd"}`)
+	if got := providerOf(a, row).text; got != "OpenAI-compatible (deleted)" {
+		t.Error(got)
 	}
 }

@@ -30,6 +30,19 @@ func spaced(name string) string {
 	return strings.ToLower(separator.ReplaceAllString(camel.ReplaceAllString(name, "$1 $2"), " "))
 }
 
+// fieldText returns a field of a record in words. A route and a text are not the name of one, and
+// modelPrices.openai/gpt-5 is that of a model.
+func fieldText(name string) string {
+	field, of, _ := strings.Cut(name, ".")
+	switch {
+	case strings.Contains(name, " "):
+		return name
+	case of != "":
+		return fieldText(field) + " of " + of
+	}
+	return cmp.Or(auditWords.Fields[name], spaced(name))
+}
+
 // actionText returns an action in words: Changed API key of PUT /api/keys/{id}.
 func actionText(action string) string {
 	if known := auditWords.Sentences[action]; known != "" {

@@ -17,7 +17,7 @@ func TestEveryActionHasWords(t *testing.T) {
 	}
 	actions := []string{"sign-in", "refresh", "adopt", "GET /oauth/callback", "POST /setup/claim", "sign-in.refused",
 		"sessions.end", "role.refused", "identity-provider.create", "identity-provider.update", "identity-provider.delete",
-		"passkey.create", "passkey.update", "passkey.delete"}
+		"passkey.create", "passkey.update", "passkey.delete", "invitation.accept", "link.use"}
 	gjson.GetBytes(raw, "paths").ForEach(func(path, methods gjson.Result) bool {
 		for method := range methods.Map() {
 			if method != "get" && strings.HasPrefix(path.String(), "/api") {
@@ -42,6 +42,24 @@ func TestEveryActionHasWords(t *testing.T) {
 	} {
 		if got := actionText(action); got != want {
 			t.Errorf("%s: %q, want %q", action, got, want)
+		}
+	}
+}
+
+func TestFieldsOfRecordsAreWords(t *testing.T) {
+	for field, want := range map[string]string{
+		"wrong_credential":           "wrong token or invitation",
+		"no_access":                  "no role",
+		"state_used":                 "finished already",
+		"template":                   "limits",
+		"idleSeconds":                "stream idle timeout",
+		"from 203.0.113.0/24":        "from 203.0.113.0/24",
+		"GET /api/keys":              "GET /api/keys",
+		"modelPrices.openai/gpt-4.1": "model price of openai/gpt-4.1",
+		"customModels":               "custom models",
+	} {
+		if got := fieldText(field); got != want {
+			t.Errorf("%s: %q, want %q", field, got, want)
 		}
 	}
 }

@@ -50,9 +50,10 @@ type app struct {
 	Host
 	gateway, data, machine string // flags of all commands
 	json, yes              bool
-	empty                  string            // what a list without rows says
-	known                  map[string]string // names of keys and accounts by id
-	close                  func() error      // releases the local gateway
+	empty                  string                 // what a list without rows says
+	known                  map[string]string      // names of keys and accounts by id
+	lastName               func(id string) string // the name of one that is gone, nil where names are not read
+	close                  func() error           // releases the local gateway
 }
 
 // op is a command: as a rule one call of the API.
@@ -64,6 +65,7 @@ type op struct {
 	body             map[string]any // fields that are always sent
 	columns          []column       // of the rows of an answer; without them people see its fields
 	member           string         // of the answer, which is shown
+	wrap             bool           // the last column, in place of cutting it
 	ask              bool           // before the call
 	done             string         // what the call has done; %s is the first argument. See input.said
 	run              func(*app, context.Context, *input) error
@@ -203,7 +205,8 @@ var aliases = map[string][]string{
 // elsewhere are the words that other programs have for a command.
 var elsewhere = map[string]string{
 	"start": "serve", "run": "serve", "up": "serve", "link": "init", "dashboard": "init", "providers": "accounts providers",
-	"log": "requests -f", "logs": "requests -f", "config": "settings", "install": "service install", "update": "upgrade",
+	"log": "requests -f", "logs": "requests -f", "config": "settings", "install": "service install", "uninstall": "service uninstall",
+	"update": "upgrade", "connect": "setup", "tools": "setup", "users": "people", "team": "people", "cost": "usage", "spend": "usage",
 }
 
 // UnknownCommand returns the error of a word that is no command of c.
@@ -234,11 +237,13 @@ func UnknownCommand(c *cobra.Command, args []string) error {
 
 // empties are what lists without rows say, where that is more than their name.
 var empties = map[string]string{
-	"accounts outages": "No provider of the accounts has a status page that weir reads.",
-	"captures":         "No captures. To store prompts and answers: weir settings set capturePercent=100",
-	"gateways":         "No gateways. To add one: weir login URL",
-	"keys networks":    "The key was used from no network yet.",
-	"models":           "No models of this kind. To get some: weir accounts add PROVIDER",
+	"accounts outages":   "No provider of the accounts has a status page that weir reads.",
+	"captures":           "No captures. To store prompts and answers: weir settings set capturePercent=100",
+	"accounts quota":     "No account has stated its limits yet: providers state them in their answers.",
+	"identity-providers": "No identity providers. weir identity-providers add NAME ISSUER CLIENT adds one.",
+	"gateways":           "No gateways. To add one: weir login URL",
+	"keys networks":      "The key was used from no network yet.",
+	"models":             "No models of this kind. To get some: weir accounts add PROVIDER",
 }
 
 // nothing returns what a list without rows says, and how to add one.
@@ -371,7 +376,7 @@ func (a *app) make(ctx context.Context, in *input) error {
 		}
 		columns := in.op.columns
 		if in.query.Has("deleted") {
-			columns = deletedColumns
+			columns, a.empty = deletedColumns, "No deleted machines that can be restored."
 		}
 		return a.print(a.rows(columns, rows))
 	}
@@ -379,10 +384,18 @@ func (a *app) make(ctx context.Context, in *input) error {
 	if err != nil {
 		return err
 	}
+	if err := a.warnSaved(ctx, in); err != nil {
+		return err
+	}
+	if a.known != nil {
+		a.learnPeople(v)
+	}
 	return a.show(v, func() error {
 		switch {
 		case in.op.columns != nil:
-			return a.print(a.rows(in.op.columns, v.Get(cmp.Or(in.op.member, "data")).Array()))
+			t := a.rows(in.op.columns, v.Get(cmp.Or(in.op.member, "data")).Array())
+			t.wrap = in.op.wrap
+			return a.print(t)
 		case described[in.what] && strings.HasPrefix(in.op.use, "show "):
 			return a.describe(ctx, in.client, v)
 		case in.method == "GET" && in.op.member != "":
@@ -399,7 +412,8 @@ func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // participles say what a command has done, by its first word.
 var participles = map[string]string{"set": "changed", "rename": "renamed", "rotate": "rotated", "pause": "paused",
-	"resume": "resumed", "restore": "restored", "rm": "deleted", "revoke": "revoked"}
+	"resume": "resumed", "restore": "restored", "rm": "deleted", "revoke": "revoked", "add": "created",
+	"account add": "connected", "account sign-in": "connected", "identity-provider add": "added", "model add": "stored"}
 
 // said returns what a call has done: The key laptop (id) is paused.
 func (in *input) said(v gjson.Result) string {
@@ -407,7 +421,12 @@ func (in *input) said(v gjson.Result) string {
 		return strings.Replace(in.op.done, "%s", strings.Join(in.args[:min(len(in.args), 1)], ""), 1)
 	}
 	verb, _, _ := strings.Cut(in.op.use, " ")
-	return fmt.Sprintf("The %s %s is %s.", in.what, cmp.Or(rowName(v), strings.Join(in.args, "/")), cmp.Or(participles[verb], "stored"))
+	name := rowName(v)
+	if verb == "add" && strings.HasPrefix(name, "(") && len(in.args) > 0 { // the answer has no name
+		name = in.args[0] + " " + name
+	}
+	return fmt.Sprintf("The %s %s is %s.", in.what, cmp.Or(name, strings.Join(in.args, "/")),
+		cmp.Or(participles[in.what+" "+verb], participles[verb], "stored"))
 }
 
 // rowName returns the name and the id of a row, "" without an id.
@@ -435,9 +454,9 @@ func (a *app) stored(said string, v gjson.Result) error {
 		fmt.Fprintln(a.Stderr, "weir: warning: "+clean(w))
 	}
 	fmt.Fprintln(a.Stderr, said)
-	for _, name := range []string{"apiKey", "webhookSecret"} {
-		if s := str(v, name); s != "" {
-			fmt.Fprintln(a.Stderr, "Its secret, which is shown this once:")
+	for _, one := range [...][2]string{{"apiKey", "The key"}, {"webhookSecret", "Its secret"}} {
+		if s := str(v, one[0]); s != "" {
+			fmt.Fprintln(a.Stderr, one[1]+", which is shown this once:")
 			fmt.Fprintln(a.Stdout, s)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,7 +41,8 @@ type client struct {
 type apiError struct {
 	status int
 	body   []byte
-	op     *op // the command, whose flags and arguments the message names in place of fields; may be nil
+	wait   string // seconds after which the call may be repeated, "" if the answer does not say so
+	op     *op    // the command, whose flags and arguments the message names in place of fields; may be nil
 }
 
 func (e *apiError) code() string { return gjson.GetBytes(e.body, "error.code").String() }
@@ -69,6 +71,9 @@ func (e *apiError) Error() string {
 	}
 	if code := e.code(); code != "" {
 		text += " (" + code + ")"
+	}
+	if _, err := strconv.Atoi(e.wait); err == nil {
+		text += "; try again in " + e.wait + " s"
 	}
 	return text
 }
@@ -104,6 +109,7 @@ func (o *op) paramOf(field string) string {
 var pages = strings.NewReplacer("Replace them under Providers", "weir accounts rotate replaces them",
 	"Add one under Providers", "weir accounts add PROVIDER adds one",
 	"connected: connect one", "connected: weir accounts add PROVIDER connects one", "under Providers", "with weir accounts",
+	"Enable it on the page Providers, or with weir accounts resume", "To resume it: weir accounts resume",
 	"on the page Providers", "with weir accounts", "on the page Models", "with weir models enable",
 	"on the page Combos", "with weir combos set", "on the page Settings", "with weir settings set",
 	"on the page Keys of the dashboard", "with weir keys", "on the page Keys", "with weir keys")
@@ -187,7 +193,7 @@ func (c *client) sendIf(ctx context.Context, method, path, etag string, body any
 	if to := res.Header.Get("Location"); res.StatusCode/100 == 3 && to != "" {
 		return nil, fmt.Errorf("%s redirects to %s; use the URL of the gateway itself", c.name, clean(to))
 	}
-	return nil, &apiError{status: res.StatusCode, body: raw}
+	return nil, &apiError{status: res.StatusCode, body: raw, wait: res.Header.Get("Retry-After")}
 }
 
 // unreachable returns the error of a call that got no answer.

@@ -5,7 +5,7 @@ import "slices"
 // commands returns the commands in the order of the help.
 func commands() []group {
 	return []group{
-		{ops: []op{{use: "login URL", short: "store the credential of a gateway and use it from now on", long: loginText,
+		{ops: []op{{use: "login URL", short: "sign in to a gateway and use it from now on", long: loginText,
 			fields: []field{{"name", "", "NAME", "name of the gateway, as --gateway takes it; its host by default", nil},
 				{"ci", "", toggle, "sign in with the ID token of a CI job: that of GitHub Actions, or WEIR_ID_TOKEN", nil},
 				{"token", "", toggle, "ask for the operator token or a key, in place of an approval in the dashboard", nil}}, run: (*app).login}}},
@@ -15,19 +15,19 @@ func commands() []group {
 				run: (*app).useGateway},
 			{use: "rm NAME", short: "forget the credential of a gateway", run: (*app).forgetGateway},
 		}},
-		{ops: []op{{use: "status", short: "show the server and its machines at a glance, and what is wrong",
+		{ops: []op{{use: "status", short: "show the server, its machines, and what is wrong",
 			long: failText, run: (*app).status}}},
-		{"machines", "machine", "list, create, rename, delete and restore machines, the workspaces of a gateway; needs the operator token", []op{
+		{"machines", "machine", "list, create, rename, delete and restore machines", []op{
 			{use: "ls", short: "list machines", call: "GET /api/machines", columns: machineColumns, fields: []field{
 				{"deleted", "?deleted", toggle, "list the deleted machines that can still be restored", nil}}},
-			{use: "add NAME", short: "create a machine and print its first key, this once", call: "POST /api/machines", args: []string{"name"},
+			{use: "add NAME", short: "create a machine and print its first key, this once", call: "POST /api/machines", args: []string{"name"}, run: (*app).addMachine,
 				fields: []field{{"id", "machineId", "ID", "id of a machine that moves here, so that its keys stay valid", nil}}},
 			{use: "rename MACHINE NAME", short: "change the name of a machine", call: "PATCH /api/machines/{id}", args: []string{"name"}},
 			{use: "rm MACHINE", short: "delete a machine with everything in it", long: removeText, call: "DELETE /api/machines/{id}", ask: true,
 				fields: []field{{"now", "?now", toggle, "erase it at once", nil}}, run: (*app).removeMachine},
 			{use: "restore ID", short: "restore a machine that was deleted in the last 7 days", call: "POST /api/machines/{}/restore"},
 		}},
-		{"identity-providers", "identity-provider", "list, add, change, test and remove identity providers; needs the operator token", []op{
+		{"identity-providers", "identity-provider", "list, add, change, test and remove identity providers", []op{
 			{use: "ls", short: "list identity providers", call: "GET /api/identity-providers", columns: idpColumns},
 			{use: "add NAME ISSUER CLIENT", short: "add a provider; CLIENT is the client id or the audience of its tokens", long: idpText,
 				call: "POST /api/identity-providers", args: []string{"name", "issuer", "clientId"}, fields: idpFields[3:]},
@@ -36,11 +36,12 @@ func commands() []group {
 			{use: "test PROVIDER", short: "ask a provider again, and say what it lacks", call: "POST /api/identity-providers/{id}/test",
 				run: (*app).testIdentityProvider},
 			{use: "rm PROVIDER", short: "remove a provider; sessions that it has opened go on", call: "DELETE /api/identity-providers/{id}", ask: true},
-			{use: "sign-ins", short: "list sign-ins, refused ones, and machines that were created or deleted", call: "GET /api/sign-ins", columns: signInColumns, run: (*app).audit},
+			{use: "sign-ins", short: "list sign-ins, refused ones, and machines that were created or deleted", call: "GET /api/sign-ins", columns: signInColumns, run: (*app).audit, fields: []field{
+				{"limit,n", "", "NUMBER", "number of records, 100 by default", asRows(100)}}},
 			{use: "end-sessions", short: "end the sessions of all people", call: "DELETE /api/sessions", ask: true, done: "The sessions of all people have ended."},
 		}},
-		{"accounts", "account", "list, connect, test and change the accounts at providers", accountOps},
-		{"models", "model", "list models, their aliases, and further and disabled models", modelOps},
+		{"accounts", "account", "list, connect, test and change accounts at providers", accountOps},
+		{"models", "model", "list models, aliases, and added and disabled models", modelOps},
 		{"keys", "key", "list, create, change, rotate and revoke keys", keyOps},
 		{"budgets", "budget", "list, create, change and delete budgets", []op{
 			{use: "ls", short: "list budgets with what is spent", call: "GET /api/budgets", columns: budgetColumns,
@@ -52,7 +53,7 @@ func commands() []group {
 				fields: budgetFields[:8]},
 			{use: "rm BUDGET", short: "delete a budget", call: "DELETE /api/budgets/{id}", ask: true},
 		}},
-		{"people", "person", "list, invite, change and remove the people of the machine", peopleOps},
+		{"people", "person", "list, invite, change and remove people of the machine", peopleOps},
 		{"combos", "combo", "list, create, change and delete combos", []op{
 			{use: "ls", short: "list combos", call: "GET /api/combos", columns: comboColumns},
 			{use: "show COMBO", short: "show a combo", call: "GET /api/combos/{id}"},
@@ -61,13 +62,13 @@ func commands() []group {
 			{use: "set COMBO", short: "change the fields that flags name; the value none removes one", call: "PUT /api/combos/{id}", fields: comboFields},
 			{use: "rm COMBO", short: "delete a combo", call: "DELETE /api/combos/{id}", ask: true},
 		}},
-		{"destinations", "destination", "list, create, change, test and delete destinations of notifications and exports", destinationOps},
+		{"destinations", "destination", "manage destinations of notifications and exports", destinationOps},
 		{"settings", "", "show and change the settings of the machine", []op{
 			{use: "ls", short: "show the settings", call: "GET /api/settings"},
 			{use: "set NAME=VALUE…", short: "change settings; an empty value is the default", long: settingText,
 				call: "PATCH /api/settings", fields: []field{allowUnknown}, run: (*app).setSettings, done: "The settings are changed."},
 		}},
-		{ops: []op{{use: "usage", short: "add up requests, tokens and costs", call: "GET /api/usage", fields: usageFields, run: (*app).usage}}},
+		{ops: []op{{use: "usage", short: "add up requests, tokens and costs", long: usageText, call: "GET /api/usage", fields: usageFields, run: (*app).usage}}},
 		{"requests", "request", "list the latest requests; -f follows them", []op{
 			{use: "ls", short: "list the latest ones; -f follows them", call: "GET /api/requests", columns: requestColumns,
 				fields: requestFields, run: (*app).requests},
@@ -82,23 +83,24 @@ func commands() []group {
 			{use: "clear", short: "delete all stored prompts and answers", call: "DELETE /api/captures", ask: true, done: "All stored prompts and answers are deleted."},
 		}},
 		{ops: []op{{use: "audit", short: "list who changed what", long: auditText, call: "GET /api/audit", columns: auditColumns, fields: []field{
-			{"limit,n", "?limit", "NUMBER", "number of records, 50 by default", nil}, {"text", "?q", "TEXT", "only records that contain TEXT", nil},
+			{"limit,n", "?limit", "NUMBER", "number of records, 100 by default and at most 500", asRows(500)}, {"text", "?q", "TEXT", "only records that contain TEXT", nil},
 			{"verify", "?verify", toggle, "find a record that was damaged, or edited without the digests after it", nil},
 		}, run: (*app).audit}}},
 		{ops: []op{{use: "explain MODEL", short: "show which accounts a request would try, in order", call: "POST /api/explain",
+			long: "The request is an example, one message of a word. Budgets reserve the longest answer of the model, unless --max-tokens says what the request asks for.",
 			fields: []field{{"path", "path", "PATH", "path of the request; /v1/chat/completions by default", nil},
-				{"key", "", "KEY", "key of the request: its models, limits and budgets apply", nil}}, run: (*app).explain}}},
+				{"max-tokens", "max_tokens", "NUMBER", "output tokens that the request asks for", asNumber}, {"key", "", "KEY", "key of the request: its models, limits and budgets apply", nil}}, run: (*app).explain}}},
 		{ops: []op{{use: "call MODEL [PROMPT]", short: "ask a model and print its answer as it comes", long: callText,
 			call: "POST /v1/chat/completions", fields: []field{{"system", "", "PROMPT", "system prompt", nil},
 				{"key", "key", "REF", "key to call with: env:NAME, file:PATH or -", asReference}}, run: (*app).chat}}},
-		{ops: []op{{use: "setup [TOOL]", short: "print the command that sets up a tool; without TOOL list the tools", long: setupText,
+		{ops: []op{{use: "setup [TOOL]", short: "print the command that sets up a tool, or list tools", long: setupText,
 			call: "POST /api/setup", args: []string{"tool"}, fields: []field{{"model", "model", "MODEL", "model that the tool uses", nil},
 				{"small-model", "smallModel", "MODEL", "model for the tool's background work", nil}, allowUnknown}, run: (*app).setup}}},
 		{ops: []op{{use: "export [FILE]", short: "write the configuration of the machine", call: "GET /api/export",
 			long: "It has no secrets unless --sealed is given. Without FILE it is printed.", fields: []field{
 				{"sealed", "", toggle, "include the secrets, encrypted with a passphrase", nil}, passphrase,
 				{"force", "", toggle, "replace FILE if it exists", nil}}, run: (*app).export}}},
-		{"import", "", "read a configuration that export has written, or that of another gateway", []op{
+		{"import", "", "read a configuration of export, or of another gateway", []op{
 			{use: "file FILE", short: "read a configuration that export has written, or a seed", call: "POST /api/import",
 				fields: []field{{"preview", "preview", toggle, "change nothing, print what would change", nil},
 					{"replace", "replace", toggle, "delete what is not in the file", nil},
@@ -117,10 +119,10 @@ func commands() []group {
 			{use: "env", short: "write weir.yaml with the provider keys of the environment", long: importText, fields: outFields,
 				run: importOther((*importer).environment)},
 		}},
-		{ops: []op{{use: "plan [FILE]", short: "show what apply would change; exit code 0 if nothing, 2 otherwise", long: planText,
+		{ops: []op{{use: "plan [FILE]", short: "show what apply would change", long: "The exit code is 0 if nothing would change, and 2 otherwise.\n\n" + planText,
 			fields: append([]field{{"schema", "", toggle, "print the JSON Schema of the file", nil}}, planFields...), run: (*app).plan}}},
 		{ops: []op{{use: "apply [FILE]", short: "change the machine to match weir.yaml", long: planText, fields: planFields, ask: true, run: (*app).apply}}},
-		{ops: []op{{use: "pull [FILE]", short: "print the configuration of the machine, or write it to FILE",
+		{ops: []op{{use: "pull [FILE]", short: "print the configuration of the machine as weir.yaml",
 			long: "weir plan and weir apply read it. In place of secrets it names variables of the environment.", call: "GET /api/settings", run: (*app).pull,
 			fields: []field{{"force", "", toggle, "replace FILE if it exists", nil}}}}},
 		{ops: []op{{use: "doctor", short: "examine a gateway and its machine, and say what to do", long: failText, run: (*app).doctor, fields: []field{
@@ -134,17 +136,18 @@ const (
 	idpText      = "A rule is for all machines: editor:groups=ai,owner:groups=admins. In JSON it may have\na path of claims and machines:\n  '[{\"claim\":[\"realm_access\",\"roles\"],\"value\":\"ai\",\"role\":\"editor\",\"machines\":[\"ID\"]}]'\nRegister the redirect address https://GATEWAY/oidc/callback at the provider."
 	removeText   = "It can be restored for 7 days. With --now it is erased at once, with its credentials."
 	loginText    = "On a terminal it shows a code that someone who is signed in to the dashboard approves, on\nany computer: the credential is then a key of one machine, of scope manage, for 30 days.\nWith --token it is the operator token or a key, read without echo; without a terminal it is\nread from the standard input. It is stored in\ngateways.json of the user's configuration, mode 600, and sent to this URL only."
-	failText     = "The exit code is 1 if something does not work."
+	failText     = "The exit code is 1 if something does not work. An account has the state of its last call or\ntest, which is known at once; counts of requests are up to two seconds behind."
+	usageText    = "Without --month, --from and --to it is the last seven days, by UTC. Tests of accounts are in\ntokens and costs, and are no requests."
 	limitText    = "LIMIT is 20/month in USD, 500000tokens/day or 1000requests/day; windows are minute, 5h,\nday, week, month and total."
 	settingText  = "A value is a text, a number, or a list or an object of JSON:\n  weir settings set defaultModel=openai/gpt-6.1-sol 'modelPrices={\"openai/own\":\"1/2\"}'"
 	inviteText   = "A member has keys of their own, within these limits, and sees what these do; a viewer sees\neverything, an editor changes it, and an owner also invites people. Only members have limits; each\ncall sets all of them."
 	callText     = "PROMPT is read from the standard input if it is left out. With the operator token, a key\nis created for the calls of an hour. It is stored in gateways.json of the user's\nconfiguration, mode 600."
-	setupText    = "The command works once, within minutes, on the computer of the tool: it creates a key and\nwrites the settings. To run it here: weir setup codex | sh\nFor a tool without a script it is the settings, with a new key."
+	setupText    = "The command works once, within minutes, on the computer of the tool: it creates a key and\nwrites the settings. To run it here:\n  weir setup codex | sh\nFor a tool without a script it is the settings, with a new key."
 	auditText    = "Sign-ins of people and of the operator, and sessions that were ended, are those of the gateway:\nweir identity-providers sign-ins"
 	planText     = "FILE is weir.yaml by default, and - is the standard input. Sections that the file does not\nhave are left alone, and fields that an entry does not name keep their values."
 	importText   = "Nothing is changed yet: review the file, then run weir plan and weir apply. A report on the\nstandard error says what was taken, what weir does in another way and what it cannot do. The\nfile has no secrets: it names the variables that they are read from."
 	channelsText = "FILE has the rows of the table channels, as sqlite3 -json one-api.db 'select * from channels'\nprints them, or the answer of GET /api/channel/.\n\n" + importText
-	accountText  = "The API key is read from the terminal without echo, or from the standard input, unless a\nflag refers to it: --api-key env:OPENAI_API_KEY or --api-key file:key.txt. weir accounts\nproviders lists the providers. A server of your own is openai-compatible or\nanthropic-compatible, with --base-url; its key, if it wants one, is given by --api-key only,\nas in --api-key - for the standard input.\nThe account is tested once it is stored, by one short call, and stays if that fails."
+	accountText  = "The API key is read from the terminal without echo, or from the standard input, unless a\nflag refers to it: --api-key env:OPENAI_API_KEY or --api-key file:key.txt. weir accounts\nproviders lists the providers. vllm, lmstudio, llamacpp and litellm are at their usual\naddresses unless --base-url says otherwise; any other server of your own is\nopenai-compatible or anthropic-compatible, with --base-url. Its key, if it wants one, is\ngiven by --api-key only, as in --api-key - for the standard input.\nThe account is tested once it is stored, by one short call, and stays if that fails."
 )
 
 var idpFields = []field{
@@ -173,14 +176,15 @@ var planFields = []field{
 var passphrase = field{"passphrase", "passphrase", "REF", "the passphrase: env:NAME, file:PATH or -", asReference}
 
 var accountOps = []op{
-	{use: "ls", short: "list accounts", call: "GET /api/providers", columns: accountColumns},
+	{use: "ls", short: "list accounts", call: "GET /api/providers", columns: accountColumns, run: (*app).listAccounts},
 	{use: "show ACCOUNT", short: "show an account", call: "GET /api/providers/{id}"},
 	{use: "add PROVIDER", short: "connect an account", long: accountText, call: "POST /api/providers", args: []string{"provider"},
 		fields: slices.Concat(accountFields, credentials, []field{{"no-test", "", toggle, "store it without a test", nil}}), run: (*app).addAccount},
 	{use: "sign-in PROVIDER", short: "connect an account by signing in at the provider with a code", call: "POST /api/oauth/{}/device",
 		fields: accountFields[:1], run: (*app).signIn},
 	{use: "set ACCOUNT", short: "change the fields that flags name; the value none removes one", call: "PUT /api/providers/{id}",
-		fields: accountFields, run: (*app).setAccount},
+		long:   "A credential is for one host: with the --base-url of another host give the new one too, as in\n--api-key env:NAME. weir accounts rotate replaces the credential alone.",
+		fields: slices.Concat(accountFields, credentials), run: (*app).setAccount},
 	{use: "test ACCOUNT", short: "call the provider once", call: "POST /api/providers/{id}/test", run: (*app).test},
 	{use: "rotate ACCOUNT", short: "replace the credential of an account, and test it",
 		long: "Without a flag it asks for the API key, without echo, or reads it from the standard input.", call: "PUT /api/providers/{id}",
@@ -191,12 +195,12 @@ var accountOps = []op{
 	{use: "restore ID", short: "restore an account that was deleted in the last minute", call: "POST /api/providers/{}/restore"},
 	{use: "models ACCOUNT", short: "list the models that the provider offers", call: "GET /api/providers/{id}/models",
 		columns: []column{{title: "MODEL", path: "id"}}},
-	{use: "quota", short: "list what is left of the limits of each account", call: "GET /api/quota", columns: quotaColumns},
+	{use: "quota", short: "list what is left of the limits of each account", call: "GET /api/quota", columns: quotaColumns, run: (*app).quota},
 	{use: "timeline", short: "show what the attempts with each account found, by hour or day", call: "GET /api/health/timeline",
 		columns: timelineColumns, fields: []field{{"by", "", "LIST", "what to group by, account by default", nil},
 			{"span", "?span", "SPAN", "time to show, 24h by default", nil}}, run: (*app).timeline},
 	{use: "outages", short: "show what the status pages of the providers say", call: "GET /api/health/providers", columns: outageColumns},
-	{use: "providers", short: "list the providers that weir knows", call: "GET /api/catalog/providers", columns: providerColumns},
+	{use: "providers", short: "list the providers that weir knows", call: "GET /api/catalog/providers", run: (*app).providers},
 }
 
 var accountFields = []field{
@@ -246,7 +250,7 @@ var modelOps = []op{
 
 var destinationOps = []op{
 	{use: "ls", short: "list destinations", call: "GET /api/destinations", columns: destinationColumns},
-	{use: "kinds", short: "list the kinds with their settings", call: "GET /api/destinations", member: "kinds", columns: kindColumns},
+	{use: "kinds", short: "list the kinds with their settings", call: "GET /api/destinations", member: "kinds", columns: kindColumns, wrap: true},
 	{use: "show DESTINATION", short: "show a destination", call: "GET /api/destinations/{id}"},
 	{use: "add KIND NAME", short: "create a destination", call: "POST /api/destinations", args: []string{"kind", "name"}, fields: destinationFields[1:]},
 	{use: "set DESTINATION", short: "change the fields that flags name", call: "PUT /api/destinations/{id}", fields: destinationFields},
@@ -286,10 +290,10 @@ var keyFields = []field{
 	{"scopes", "scopes", "LIST", "what the key may do, data by default", asList},
 	{"tags", "tags", "LIST", "tags of its calls, such as team=web", asList},
 	{"expires", "expiresAt", "TIME", "when it expires: 30d, 12h, 2026-12-31 or a time of RFC 3339", asTime},
-	{"rpm", "rpm", "NUMBER", "requests per minute", asNumber},
-	{"daily-max", "dailyMax", "NUMBER", "requests per day", asNumber},
-	{"tpm", "tpm", "NUMBER", "tokens per minute", asNumber},
-	{"max-parallel", "maxParallel", "NUMBER", "requests at a time", asNumber},
+	{"rpm", "rpm", "NUMBER", "requests per minute", asMaximum},
+	{"daily-max", "dailyMax", "NUMBER", "requests per day", asMaximum},
+	{"tpm", "tpm", "NUMBER", "tokens per minute", asMaximum},
+	{"max-parallel", "maxParallel", "NUMBER", "requests at a time", asMaximum},
 	{"capture-percent", "capturePercent", "NUMBER", "percentage of calls whose prompts and answers are stored", asNumber},
 	{"capture-hours", "captureHours", "NUMBER", "hours for which prompts and answers are stored", asNumber},
 	allowUnknown,
@@ -339,10 +343,10 @@ var grantFields = []field{
 	{"models", "template.models", "LIST", "models that the keys of a member may call", asList},
 	{"keys", "template.keys", "NUMBER", "keys that a member may have, 3 by default", asNumber},
 	{"days", "template.days", "NUMBER", "days after which a key expires", asNumber},
-	{"rpm", "template.rpm", "NUMBER", "requests per minute of each key", asNumber},
-	{"daily-max", "template.dailyMax", "NUMBER", "requests per UTC day of each key", asNumber},
-	{"tpm", "template.tpm", "NUMBER", "tokens per minute of each key", asNumber},
-	{"max-parallel", "template.maxParallel", "NUMBER", "requests at a time of each key", asNumber},
+	{"rpm", "template.rpm", "NUMBER", "requests per minute of each key", asMaximum},
+	{"daily-max", "template.dailyMax", "NUMBER", "requests per UTC day of each key", asMaximum},
+	{"tpm", "template.tpm", "NUMBER", "tokens per minute of each key", asMaximum},
+	{"max-parallel", "template.maxParallel", "NUMBER", "requests at a time of each key", asMaximum},
 }
 
 var usageFields = []field{
@@ -356,7 +360,7 @@ var usageFields = []field{
 var requestFields = []field{
 	{"follow,f", "", toggle, "print further requests as they end, until Ctrl-C", nil},
 	{"failed", "?failed", toggle, "only requests that failed, or had a failed attempt", nil},
-	{"limit,n", "?limit", "NUMBER", "number of requests, 20 by default and at most 200", nil},
+	{"limit,n", "?limit", "NUMBER", "number of requests, 20 by default and at most 200", asRows(200)},
 	{"key", "?key", "KEY", "only requests of this key", nil}, {"account", "?connection", "ACCOUNT", "only requests of this account", nil},
 	{"model", "?model", "MODEL", "only requests of this model", nil}, {"provider", "?provider", "PROVIDER", "only requests of this provider", nil},
 	{"endpoint", "?endpoint", "PATH", "only requests of this path, such as /v1/chat/completions", nil}, {"status", "?status", "STATUS", "only requests with this status", nil},
@@ -372,10 +376,10 @@ var (
 	deletedColumns = append(machineColumns[:2:2], column{title: "DELETED", path: "deletedAt", show: when, whole: true},
 		column{title: "RESTORE UNTIL", path: "restoreUntil", show: when, whole: true})
 	accountColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id", extra: true, whole: true},
-		{title: "PROVIDER", path: "provider", show: provided},
-		{title: "HEALTH", path: "health", show: health}, {title: "STATUS", path: "status", show: state}, {title: "ENDS WITH", path: "last4", extra: true},
+		{title: "PROVIDER", path: "provider", show: provided}, {title: "STATE", show: accountState},
+		{title: "ENDS WITH", path: "last4", extra: true},
 		{title: "PRIORITY", path: "priority", right: true, extra: true}, {title: "MONTH", show: spentMonth, right: true},
-		{title: "LAST ERROR", path: "lastError"}}
+		{title: "LAST ERROR", show: lastError, extra: true, whole: true}}
 	quotaColumns = []column{{title: "NAME", path: "name"}, {title: "PROVIDER", path: "provider", show: provided},
 		{title: "LEFT", path: "windows", show: left}}
 	providerColumns = []column{{title: "PROVIDER", path: "id", whole: true}, {title: "NAME", path: "name"},
@@ -390,8 +394,8 @@ var (
 		{title: "INCIDENTS", path: "incidents"}, {title: "PAGE", path: "page"}}
 	destinationColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "KIND", path: "kind"},
 		{title: "STATUS", path: "status", show: state}, {title: "HOST", path: "host"}, {title: "LAST SUCCESS", path: "lastSuccessAt", show: when, whole: true},
-		{title: "DROPPED", path: "dropped", right: true}, {title: "LAST ERROR", path: "lastError"}}
-	kindColumns     = []column{{title: "KIND", path: "name"}, {title: "TAKES", path: "takes"}, {title: "SETTINGS", path: "fields.#.name"}}
+		{title: "DROPPED", path: "dropped", right: true}, {title: "LAST ERROR", show: lastError}}
+	kindColumns     = []column{{title: "KIND", path: "name"}, {title: "TAKES", path: "takes"}, {title: "SETTINGS", path: "fields.#.name", show: words}}
 	deliveryColumns = []column{{title: "TIME", path: "at", show: when, whole: true},
 		{title: "TYPE", path: "type"}, {title: "STATE", path: "state"},
 		{title: "TRIES", path: "tries", right: true}, {title: "TITLE", path: "title"}, {title: "ERROR", path: "error"}}
@@ -406,16 +410,18 @@ var (
 		{title: "BUDGET", path: "template.budgetUsd", show: usd, right: true}}
 	invitationColumns = []column{{title: "ID", path: "id"}, {title: "FOR", path: "note"}, {title: "ROLE", path: "role"},
 		{title: "EXPIRES", path: "expiresAt", show: when, whole: true}}
-	keyColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "ENDS WITH", path: "last4", extra: true},
-		{title: "SCOPES", path: "scopes", extra: true}, {title: "STATE", show: keyState}, {title: "LAST USE", path: "lastUsedAt", show: when, whole: true},
+	keyColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id", extra: true, whole: true},
+		{title: "ENDS WITH", path: "last4", extra: true}, {title: "SCOPES", path: "scopes", extra: true},
+		{title: "STATE", show: keyState}, {title: "LAST USE", path: "lastUsedAt", show: when, whole: true},
 		{title: "MONTH", show: spentMonth, right: true}, {title: "EXPIRES", path: "expiresAt", show: when, whole: true},
 		{title: "MODELS", path: "models"}}
 	networkColumns = []column{{title: "NETWORK", path: "network"}, {title: "COUNTRY", path: "country"},
 		{title: "FIRST", path: "firstAt", show: when, whole: true}, {title: "LAST", path: "lastAt", show: when, whole: true},
 		{title: "REQUESTS", path: "requests", right: true}, {title: "TOOLS", path: "tools"}}
-	budgetColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "SPENT", show: spent, right: true},
+	budgetColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id", extra: true, whole: true},
+		{title: "SPENT", show: spent, right: true},
 		{title: "LIMIT", show: limit, right: true}, {title: "UNIT", path: "unit"}, {title: "WINDOW", path: "window"},
-		{title: "RESETS", path: "resetsAt", show: when, whole: true}, {title: "KEY", path: "keyId", show: named}, {title: "MODELS", path: "models"}}
+		{title: "RESETS", path: "resetsAt", show: when, whole: true}, {title: "APPLIES TO", show: appliesTo}}
 	comboColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "STRATEGY", path: "strategy"},
 		{title: "KIND", path: "kind"}, {title: "MODELS", path: "models"}}
 	captureColumns = []column{{title: "REQUEST", path: "id"},
@@ -424,7 +430,7 @@ var (
 	idpColumns = []column{{title: "NAME", path: "name"}, {title: "ID", path: "id"}, {title: "KIND", path: "kind"},
 		{title: "ISSUER", path: "issuer"}, {title: "CLIENT", path: "clientId"}, {title: "RULES", path: "rules.#", right: true}}
 	signInColumns = []column{{title: "TIME", path: "at", show: when, whole: true}, {title: "BY", path: "actor", show: personOf},
-		{title: "ACTION", path: "action", show: acted}, {title: "OF", path: "target", show: named}, {title: "REASON", path: "fields"}}
+		{title: "ACTION", path: "action", show: acted}, {title: "OF", path: "target", show: named}, {title: "DETAILS", path: "fields", show: changed}}
 	auditColumns = []column{{title: "TIME", path: "at", show: when, whole: true}, {title: "BY", path: "actor", show: personOf},
 		{title: "ACTION", path: "action", show: acted}, {title: "OF", path: "target", show: named}, {title: "FIELDS", path: "fields", show: changed}}
 	planColumns = []column{{title: "TRY", path: "try", right: true}, {title: "ACCOUNT", path: "connectionName"},

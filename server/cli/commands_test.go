@@ -76,16 +76,21 @@ var steps = []step{
 	{line: "machines", want: "second"},
 	{line: "machines rm second --now --yes"},
 	{line: "doctor", code: 1, want: "weir: not everything works"},
-	{line: "accounts providers", want: "openrouter"},
+	{line: "accounts providers", want: "llama.cpp"},
 	{line: "accounts add openai-compatible --name local --base-url UPSTREAM/v1 --prefix local --api-key env:API_KEY", want: "ok, local/echo "},
 	{line: "accounts add openai-compatible --name spare --base-url UPSTREAM/v1 --prefix spare --api-key - --no-test", stdin: "sk-from-stdin\n"},
-	{line: "accounts add openai-compatible --name open --base-url UPSTREAM/v1 --prefix open --no-test", want: "weir accounts models open does"},
+	{line: "accounts add openai-compatible --name open --base-url UPSTREAM/v1 --prefix open --no-test", want: "The account open ("},
 	{line: "accounts test open", want: "ok, "},
 	{line: "call open/echo Hello", want: "You said: Hello"},
 	{line: "accounts rotate open", stdin: "any text", want: "ok, "},
 	{line: "accounts add openai-compatible --prefix fresh", code: 1, want: "weir: --base-url is required for this provider"},
 	{line: "accounts add openai-compatible --name OPEN --base-url UPSTREAM/v1", code: 1, want: "an account is called open already; choose another --name"},
 	{line: "accounts rm open --yes", want: "The account open is deleted."},
+	{line: "accounts add VLLM --base-url UPSTREAM/v1 --no-test", want: "The account vLLM ("},
+	{line: "accounts add vllm --base-url UPSTREAM/v1", want: "ok, vllm-2/echo "},
+	{line: "accounts show vllm-2", want: "vLLM-2"},
+	{line: "accounts rm vllm-2 --yes"},
+	{line: "accounts rm vllm --yes"},
 	{line: "accounts add openai --api-key sk-literal", code: 2, want: "others could read"},
 	{line: "accounts add openai --api-key env:MISSING", code: 1, want: "MISSING is not set"},
 	{line: "accounts add openai", code: 1, want: "it is empty"},
@@ -141,6 +146,7 @@ var steps = []step{
 	{line: "keys show carol", want: "data, manage"},
 	{line: "keys set carol --rpm 5 --models local/*"},
 	{line: "keys set carol --rpm none"},
+	{line: "keys set carol --rpm 0", code: 2, want: "--rpm 0: it must be greater than 0; none removes the limit"},
 	{line: "keys rotate carol --overlap 0s", want: "sk-"},
 	{line: "keys rotate carol", want: "sk-"},
 	{line: "keys pause carol", want: ") is paused."},
@@ -156,14 +162,15 @@ var steps = []step{
 	{line: "budgets add all 9999999/day", code: 1, want: "weir: LIMIT must be a number of US dollars"},
 	{line: "models add lcal new", code: 1, want: "weir: PREFIX names no provider or prefix of this machine: lcal; did you mean local?"},
 	{line: "models disable lcal echo", code: 2, want: "weir: PREFIX lcal: did you mean local? weir models lists"},
-	{line: "accounts set spare --prefix local", code: 1, want: "Models named local/… are those of the account \"local\". Give this account another prefix."},
+	{line: "accounts set spare --prefix local", code: 1, want: "Models named local/… are those of the account \"local\". Give this account another prefix, or"},
 	{line: "accounts set spare --prefix spare"},
 	{line: "accounts add openai-compatible --prefix local --base-url UPSTREAM/v1", code: 1, want: "weir: --prefix: Models named local/… are those of the account"},
 	{line: "accounts set spare --name local", code: 1, want: "an account is called local already"},
 	{line: "accounts set spare --var regin=x", code: 1, want: "weir: --var regin is not a field that can be set here; did you mean region?"},
 	{line: "budgets add carols 500000tokens/day --key carol --models local/*"},
 	{line: "budgets", want: "500000"},
-	{line: "budgets ls", want: "carols"},
+	{line: "budgets ls", want: "carol, local/*\n"},
+	{line: "budgets ls", want: "all requests\n"},
 	{line: "budgets show carols", want: "\nKey       carol\n"},
 	{line: "budgets show all", want: "usd"},
 	{line: "budgets set all --limit 200"},
@@ -219,8 +226,10 @@ var steps = []step{
 	{line: "identity-providers test IDP", want: "The provider can be used."},
 	{line: "identity-providers rm IDP --yes"},
 	{line: "identity-providers end-sessions --yes", want: "The sessions of all people have ended."},
-	{line: "identity-providers sign-ins", want: "Operator  Ended sessions"},
-	{line: "identity-providers sign-ins", want: "Operator  Created machine             main\n"},
+	{line: "identity-providers sign-ins", want: "Operator  Ended the sessions of"},
+	{line: "identity-providers sign-ins", want: "Operator  Created machine               main\n"},
+	{line: "identity-providers sign-ins -n 1 --json", want: `},"next":`},
+	{line: "identity-providers sign-ins -n 101", code: 2, want: "-n, --limit 101: it must be an integer from 1 to 100"},
 	{line: "settings", want: "strategy"},
 	{line: "settings ls --json", want: `"strategy"`},
 	{line: "settings set timeZone=Europe/Berlin idleSeconds=60 capturePercent=100"},
@@ -237,6 +246,7 @@ var steps = []step{
 	{line: "settings --json", want: `"traceUpstream":["vllm.example.com:8000"]`},
 	{line: "settings set idleSeconds=", want: "The settings are changed."},
 	{line: "explain local/echo --key carol", want: "local"},
+	{line: "explain local/echo --key carol --max-tokens 9", want: "local"},
 	{line: "call local/echo Hello", want: "You said: Hello\n"},
 	{line: "call local/echo --key file:KEYFILE", stdin: "from stdin", want: "You said: from stdin"},
 	{line: "call local/echo Hello --json --system Short", want: `"chat.completion"`},
@@ -248,9 +258,15 @@ var steps = []step{
 	{line: "requests", later: true, want: "  failed  "},
 	{line: "usage --by key,model --month MONTH", want: "total"},
 	{line: "usage --by endpoint,model", want: "\ntotal                                "},
+	{line: "usage --by account", later: true, want: "open (deleted)"},
 	{line: "usage --by account --csv", want: "connection"},
 	{line: "usage --by kee", code: 2, want: "weir: --by kee: did you mean key? It takes key, person, account, model, provider, endpoint, tool, tag:NAME, month, day or hour\n"},
 	{line: "usage --month 2026-13", code: 2, want: "--month"},
+	{line: "usage --from garbage", code: 2, want: "--from garbage: write a day such as 2026-11-01\n"},
+	{line: "usage --to 2026-11-30T10", code: 2, want: "--to 2026-11-30T10: write a day"},
+	{line: "usage --by hour,model --from 2026-11-01", code: 2, want: "--from 2026-11-01: write an hour such as 2026-11-01T19"},
+	{line: "requests -n abc", code: 2, want: "-n, --limit abc: it must be an integer from 1 to 200"},
+	{line: "requests -n 500", code: 2, want: "-n, --limit 500: it must be an integer from 1 to 200"},
 	{line: "usage --by day --from 2026-11-01", want: "DAY"},
 	{line: "requests", want: "succeeded"},
 	{line: "requests ls --failed --account local --status error --from 1h", want: "  failed  "},
@@ -311,6 +327,7 @@ var steps = []step{
 	{line: "keys list --json", want: `"name":"carol"`},
 	{line: "keyz", code: 2, want: `unknown command "keyz"; did you mean weir keys?`},
 	{line: "hlep", code: 2, want: `did you mean weir help?`},
+	{line: "connect", code: 2, want: `unknown command "connect"; did you mean weir setup?`},
 	{line: "logs", code: 2, want: `unknown command "logs"; did you mean weir requests -f?`},
 	{line: "help token rotate", want: "Replace the operator token"},
 	{line: "help service uninstall", want: "Have the system start the server"},
@@ -567,6 +584,32 @@ func TestSetupOfAToolWithoutAScriptPrintsItsSettings(t *testing.T) {
 	}
 	if _, out, failed := w.run("", "setup", "cursor"); !strings.Contains(out, "OpenAI API Key: YOUR_KEY") || !strings.Contains(failed, "weir keys rotate Cursor") {
 		t.Errorf("its second setup: %s%s", out, failed)
+	}
+}
+
+func TestUsageByProviderCountsTheAccountsOfAServer(t *testing.T) {
+	w := newWorld(t)
+	_, out, _ := w.run("", "accounts", "add", "openai-compatible", "--name", "One", "--base-url", w.upstream.URL+"/v1", "--prefix", "local", "--api-key", "env:API_KEY", "--json")
+	id := gjson.Get(out, "provider").Str
+	w.run("", "accounts", "add", id, "--name", "Two", "--base-url", w.upstream.URL+"/v1", "--prefix", "local", "--api-key", "env:API_KEY")
+	w.run("", "call", "local/echo", "Hello")
+	until := time.Now().Add(20 * time.Second)
+	for shown := ""; !strings.Contains(shown, "One and 1 more (OpenAI-compatible)"); _, shown, _ = w.run("", "usage", "--by", "provider") {
+		if time.Now().After(until) {
+			t.Fatalf("%s, usage by provider: %s", id, shown)
+		}
+	}
+}
+
+func TestSavedModelsThatTheirServerDoesNotListAreWarnedOf(t *testing.T) {
+	w := newWorld(t)
+	w.run("", "accounts", "add", "openai-compatible", "--base-url", w.upstream.URL+"/v1", "--prefix", "local", "--api-key", "env:API_KEY")
+	for _, save := range [][]string{{"keys", "add", "typed", "--models", "local/eco,local/echo,local/*,openai/gpt-5-mini"},
+		{"settings", "set", `modelPrices={"local/eco":"1/2","local/echo":"1/2"}`}} {
+		code, out, failed := w.run("", save...)
+		if code != 0 || strings.Count(failed, "warning") != 1 || !strings.Contains(failed, "weir models does not list local/eco; did you mean local/echo?") {
+			t.Errorf("%s: exit %d, %s%s", save[0], code, out, failed)
+		}
 	}
 }
 

@@ -40,10 +40,7 @@ func (c *client) readParts(ctx context.Context) (gjson.Result, error) {
 func countAccounts(rows []gjson.Result) string {
 	counts, order := map[string]int{}, []string{}
 	for _, r := range rows {
-		w := str(r, "health")
-		if str(r, "status") == "inactive" {
-			w = "paused"
-		}
+		w := stateOf(r)
 		if counts[w]++; counts[w] == 1 {
 			order = append(order, w)
 		}
@@ -55,6 +52,17 @@ func countAccounts(rows []gjson.Result) string {
 		return "none"
 	}
 	return strings.Join(order, ", ")
+}
+
+// stateOf returns the state of an account: paused, what it lacks, or what its last call or test found.
+func stateOf(account gjson.Result) string {
+	switch status := str(account, "status"); {
+	case status == "inactive":
+		return "paused"
+	case strings.HasPrefix(status, "needs_"):
+		return status
+	}
+	return str(account, "health")
 }
 
 // finding is a result of an examination.
@@ -92,7 +100,7 @@ func (a *app) judge(s gjson.Result) (out findings) {
 		out.add(warning, "the configuration is nearly as large as it may be; delete what is not used, such as weir keys rm NAME")
 	}
 	out.credentials(health.Get("credentials"))
-	out.accounts(array(s, "accounts.data"))
+	out.accounts(a, array(s, "accounts.data"))
 	out.keys(a, array(s, "keys.data"))
 	for _, d := range array(s, "destinations.data") {
 		switch str(d, "status") {
@@ -134,15 +142,12 @@ func (f *findings) credentials(r gjson.Result) {
 }
 
 // accounts examines accounts.
-func (f *findings) accounts(rows []gjson.Result) {
+func (f *findings) accounts(a *app, rows []gjson.Result) {
 	working, paused := 0, 0
 	for _, r := range rows {
-		state, status := str(r, "health"), str(r, "status")
-		if strings.HasPrefix(status, "needs_") {
-			state = status
-		}
+		state := stateOf(r)
 		switch {
-		case status == "inactive":
+		case state == "paused":
 			paused++
 			continue
 		case state == "ready" || state == "untested":
@@ -153,6 +158,9 @@ func (f *findings) accounts(rows []gjson.Result) {
 		}
 		name := cmp.Or(str(r, "name"), str(r, "id"))
 		text := strings.ReplaceAll(state, "_", " ")
+		if at := num(r, "healthAt"); at > 0 && state == str(r, "health") {
+			text += ", seen " + rough(a.Now().Sub(time.UnixMilli(at))) + " ago"
+		}
 		if e := strings.TrimSuffix(str(r, "lastError"), "."); e != "" && state != "key_unavailable" {
 			text += ": " + e
 		}
@@ -171,7 +179,11 @@ func (f *findings) accounts(rows []gjson.Result) {
 func (f *findings) keys(a *app, rows []gjson.Result) {
 	const week = 7 * 24 * 60 * 60 * 1000
 	usable, now := 0, a.Now().UnixMilli()
+	var invalid []string
 	for _, k := range rows {
+		if is(k, "invalid") {
+			invalid = append(invalid, clean(cmp.Or(str(k, "name"), str(k, "id"))))
+		}
 		if strings.Contains(k.Get("scopes").Raw, `"data"`) && keyState(a, k).text == "ok" {
 			usable++
 		}
@@ -179,6 +191,10 @@ func (f *findings) keys(a *app, rows []gjson.Result) {
 			f.add(warning, "key %s expires at %s; weir keys set %s --expires 30d keeps it for longer", k.Get("name"),
 				when(a, k.Get("expiresAt")).text, ShellWord(str(k, "name")))
 		}
+	}
+	if n := len(invalid); n > 0 {
+		f.add(failure, "keys that calls cannot use, since API_KEY_SECRET is not the one by which they were created: %d (%s); set that one "+
+			"and restart, or replace each: weir keys rotate NAME", n, firstOf(invalid))
 	}
 	if usable == 0 {
 		f.add(warning, "no key may call models; weir keys add NAME creates one")

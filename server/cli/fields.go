@@ -123,6 +123,26 @@ func asNumber(_ *app, flag, text string) (any, error) {
 	return n, nil
 }
 
+// asMaximum reads a limit of requests or tokens, of which the API takes 0 for none.
+func asMaximum(a *app, flag, text string) (any, error) {
+	n, err := asNumber(a, flag, text)
+	if err == nil && n == float64(0) {
+		err = Usagef("--%s %s: it must be greater than 0; none removes the limit", flag, text)
+	}
+	return n, err
+}
+
+// asRows reads how many rows are listed, which -n says too.
+func asRows(most int) func(a *app, flag, text string) (any, error) {
+	return func(_ *app, flag, text string) (any, error) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > most {
+			return nil, Usagef("-n, --%s %s: it must be an integer from 1 to %d", flag, text, most)
+		}
+		return n, nil
+	}
+}
+
 // asReference reads a secret that the value of a flag refers to.
 func asReference(a *app, flag, text string) (any, error) { return a.refer("--"+flag, text) }
 

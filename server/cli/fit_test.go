@@ -34,11 +34,23 @@ func TestNarrowTables(t *testing.T) {
 	}
 }
 
+// Models and errors differ at their ends, sentences begin with what matters.
+func TestWordsAreCutInTheMiddle(t *testing.T) {
+	for text, want := range map[string]string{"openai/gpt-5.4-mini": "opena…-mini", "short": "short", "One two three four": "One two th…"} {
+		if got := shortened(text, 11); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+	if got := shortened("long", 1); got != "…" {
+		t.Errorf("one column: %s", got)
+	}
+}
+
 // At 80 columns the outcome, the duration and the cost of requests are worth more than an id, which
 // is of no use if it is cut.
 func TestRequestsOnNarrowTerminals(t *testing.T) {
 	text := map[string]string{"TIME": "12:00:00", "KEY": "laptop", "MODEL": "openai/gpt-6.1-sol", "OUTCOME": "provider_failed",
-		"DURATION": "12.34s", "COST": "$0.00012", "STATUS": "500", "ACCOUNT": "main account", "INPUT": "12345", "OUTPUT": "12345",
+		"DURATION": "12.3 s", "COST": "$0.00012", "STATUS": "500", "ACCOUNT": "main account", "INPUT": "12345", "OUTPUT": "12345",
 		"ID": "req_0123456789abcdef0123456789abcdef", "ERROR": "server_error"}
 	all := table{columns: slices.Clone(requestColumns), rows: [][]cell{{}}}
 	for i, c := range all.columns {

@@ -38,7 +38,8 @@ var pages = map[string]page{
 	"several-servers": {elsewhere: "../../test/cluster/guide_test.go"}, // needs PostgreSQL
 	"README":          {values: []string{"https://github.com/OWNER/weir/releases/latest/download", "{release}"}},
 	"quick-start": {values: []string{"https://github.com/OWNER/weir/releases/latest/download", "{release}",
-		"weir accounts add openai  ", "echo sk-openai | weir accounts add openai  "}},
+		"weir accounts add openai  ", "echo sk-openai | weir accounts add openai  ",
+		"PATH=$PWD/build:$PATH DATA_DIR=$PWD/.weir/serve/data WEIR_MACHINE=main", "PATH"}},
 	"deploying":          {values: []string{"ADMIN_TOKEN=…", "ADMIN_TOKEN=" + token}},
 	"log-export":         {before: "export AWS_ACCESS_KEY_ID=AKIA0123456789ABCDEF AWS_SECRET_ACCESS_KEY=secret"},
 	"spend":              {before: laptop},

@@ -380,7 +380,7 @@ func (i *importer) combo(c FileCombo) {
 	if len(c.Models) > maxMembers {
 		for _, m := range c.Models[maxMembers:] {
 			delete(c.Weights, m)
-			i.note(none, "member "+m+" of "+c.Name, "a combo has at most 16 members")
+			i.note(none, "model "+m+" of "+c.Name, "a combo has at most 16 models")
 		}
 		c.Models = c.Models[:maxMembers]
 	}

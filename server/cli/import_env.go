@@ -148,9 +148,9 @@ func (i *importer) portkeyGroup(name string, t *portkeyTarget, depth int) {
 		g.strategy = "weighted"
 		i.note(taken, "strategy loadbalance", "a combo with weights")
 	case "conditional":
-		i.note(none, "strategy conditional", "clients name the model; the targets are members of a combo")
+		i.note(none, "strategy conditional", "clients name the model; the targets are models of a combo")
 	case "fallback":
-		i.note(taken, "strategy fallback", "a combo, whose members are tried in order")
+		i.note(taken, "strategy fallback", "a combo, whose models are tried in order")
 	}
 	if len(t.Strategy.Codes) > 0 {
 		i.note(equal, "strategy.on_status_codes", "classes of failures of a combo: its field on")
@@ -225,7 +225,7 @@ func (i *importer) portkeyTarget(g *modelGroup, entry string, t *portkeyTarget) 
 		}
 	}
 	if !isText && model == "" {
-		i.note(none, "combo member of "+entry, "it names no model (override_params.model); clients write PREFIX/MODEL")
+		i.note(none, "model of "+entry, "it names no model (override_params.model); clients write PREFIX/MODEL")
 		return
 	}
 	m := groupMember{account: a, model: model, kind: kindIn(d, model, ""), order: len(g.members)}

@@ -37,7 +37,7 @@ var litellmVerdicts = func() map[string][2]string {
 	for _, v := range []struct{ how, names, why string }{
 		{equal, "drop_params modify_params additional_drop_params", "fields that a provider does not take are dropped and named in x-weir-dropped"},
 		{none, "num_retries max_retries retry_after retry_policy model_group_retry_policy",
-			"an account is asked once, then the others and the further members of a combo; a single one is asked again after a broken connection or a 503: docs/fallback.md"},
+			"an account is asked once, then the others and the further models of a combo; a single one is asked again after a broken connection or a 503: docs/fallback.md"},
 		{equal, "allowed_fails allowed_fails_policy cooldown_time disable_cooldowns enable_pre_call_checks max_fallbacks enable_loadbalancing",
 			"each account is tried once, and rests after a failure as its status says: docs/fallback.md"},
 		{equal, "set_verbose json_logs log_level debug detailed_debug suppress_debug_info", "weir logs lines of JSON: --log-level"},
@@ -605,7 +605,7 @@ func (l *litellm) fallbacks(entry string, v any, class string) {
 			g.fallbacks = append(g.fallbacks, to...)
 		}
 	}
-	l.note(taken, entry, "members of combos")
+	l.note(taken, entry, "models of combos")
 }
 
 // settings takes the three sections of settings.
@@ -642,7 +642,7 @@ func (l *litellm) setting(entry, name string, v any, all map[string]any) bool {
 		l.fallbacks(entry, v, "content_filter")
 	case "default_fallbacks":
 		l.defaults = append(l.defaults, texts(v)...)
-		l.note(taken, entry, "members of combos")
+		l.note(taken, entry, "models of combos")
 	case "model_group_alias":
 		l.groupAliases(entry, v)
 	case "timeout", "request_timeout", "stream_timeout":
@@ -681,7 +681,7 @@ func (l *litellm) groupAliases(entry string, v any) {
 	for _, alias := range slices.Sorted(maps.Keys(row)) {
 		l.aliases = append(l.aliases, [2]string{alias, cmp.Or(scalar(row[alias]), scalar(part(row, alias)["model"]))})
 	}
-	l.note(taken, entry, "aliases, and combos of one member for those of combos")
+	l.note(taken, entry, "aliases, and combos of one model for those of combos")
 }
 
 // seconds takes a time limit: the shortest of several.

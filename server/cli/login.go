@@ -97,8 +97,8 @@ func (a *app) writeGateways(g gateways) error {
 	return os.Rename(f.Name(), path)
 }
 
-// open returns the client of the gateway that flags, variables or the last login name; else
-// that of the data directory.
+// open returns the client of the gateway that flags, variables (WEIR_GATEWAY, then DATA_DIR) or the
+// last login name; else that of the data directory.
 func (a *app) open(ctx context.Context) (c *client, err error) {
 	name := a.gateway
 	if name != "" && a.data != "" {
@@ -112,7 +112,7 @@ func (a *app) open(ctx context.Context) (c *client, err error) {
 		if g, err = a.readGateways(); err != nil {
 			return nil, err
 		}
-		if name == "" {
+		if name == "" && a.variable("DATA_DIR") == "" {
 			name = g.Current
 		}
 	}
@@ -222,7 +222,15 @@ func (a *app) login(ctx context.Context, in *input) error {
 		return err
 	}
 	fmt.Fprintf(a.Stderr, "Signed in to %s as %s. Commands use it from now on; weir gateways use changes that.\n", name, who)
+	a.warnOfDirectory(name)
 	return nil
+}
+
+// warnOfDirectory says that commands do not use the gateway that was chosen.
+func (a *app) warnOfDirectory(chosen string) {
+	if dir := a.variable("DATA_DIR"); chosen != "" && dir != "" {
+		fmt.Fprintf(a.Stderr, "weir: warning: DATA_DIR is set, so that commands use %s; unset it, or add --gateway %s\n", dir, ShellWord(chosen))
+	}
 }
 
 // tryLogin reports as whom a credential is accepted.
@@ -264,7 +272,10 @@ func (a *app) changeGateways(in *input, change func(g *gateways, name string)) e
 }
 
 func (a *app) useGateway(_ context.Context, in *input) error {
-	return a.changeGateways(in, func(g *gateways, name string) { g.Current = name })
+	return a.changeGateways(in, func(g *gateways, name string) {
+		g.Current = name
+		a.warnOfDirectory(name)
+	})
 }
 
 func (a *app) forgetGateway(_ context.Context, in *input) error {

@@ -78,12 +78,19 @@ func TestLoginStoresSeveralGateways(t *testing.T) {
 		{[]string{"keys", "--gateway", "prod", "--data", w.data}, 2, "not both"},
 		{[]string{"keys", "--data", w.data}, 0, "manager"},
 		{[]string{"gateways", "rm", "team"}, 0, ""},
-		{[]string{"status"}, 1, "main "},
+		{[]string{"status", "--data", w.data}, 1, "main "},
 	} {
-		code, out, failed := w.run("", tt.args...)
+		code, out, failed := w.runIn(w.env("DATA_DIR", ""), "", tt.args...)
 		if code != tt.code || !strings.Contains(out+failed, tt.want) {
 			t.Errorf("%v: exit %d, %s%s", tt.args, code, out, failed)
 		}
+	}
+	w.runIn(w.env("DATA_DIR", ""), "", "gateways", "use", "caller") // whose key may not list keys
+	if code, out, failed := w.run("", "keys"); code != 0 || !strings.Contains(out, "manager") {
+		t.Errorf("DATA_DIR beside a gateway that was chosen: exit %d, %s%s", code, out, failed)
+	}
+	if _, _, failed := w.run("", "gateways", "use", "prod"); !strings.Contains(failed, "DATA_DIR is set, so that commands use "+w.data) {
+		t.Errorf("a choice of no effect: %s", failed)
 	}
 	os.Chmod(path, 0o644)
 	if _, _, failed := w.run("", "gateways"); runtime.GOOS != "windows" && !strings.Contains(failed, "chmod 600") {

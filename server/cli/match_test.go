@@ -62,7 +62,7 @@ func TestProvidersAreNamed(t *testing.T) {
 		}
 	}
 	var out findings
-	out.accounts(gjson.Parse(`[{"name":"Local","provider":"openai-compatible-0123abcd","health":"unreachable"}]`).Array())
+	out.accounts(a, gjson.Parse(`[{"name":"Local","provider":"openai-compatible-0123abcd","health":"unreachable"}]`).Array())
 	if !strings.HasPrefix(out[0].text.text, "account Local (OpenAI-compatible): unreachable") {
 		t.Errorf("%v", out)
 	}
@@ -72,7 +72,7 @@ func TestProvidersAreNamed(t *testing.T) {
 func TestDegradedAccountsWork(t *testing.T) {
 	for health, want := range map[string]bool{"ready": true, "failing": true, "limited": true, "key_refused": false, "unreachable": false} {
 		var out findings
-		out.accounts(gjson.Parse(`[{"name":"Main","provider":"openai","health":"` + health + `"}]`).Array())
+		out.accounts(new(app), gjson.Parse(`[{"name":"Main","provider":"openai","health":"`+health+`"}]`).Array())
 		works := true
 		for _, f := range out {
 			works = works && f.word != failure
@@ -83,11 +83,28 @@ func TestDegradedAccountsWork(t *testing.T) {
 	}
 }
 
+// The state of an account is what it lacks before what its last call found, whose age is said.
+func TestAccountStateHasItsAge(t *testing.T) {
+	rows := gjson.Parse(`[{"name":"a","provider":"openai","health":"unreachable","status":"active","healthAt":1795978952494},
+		{"name":"b","provider":"openai","health":"untested","status":"needs_credential"}]`).Array()
+	if got := countAccounts(rows); got != "1 unreachable, 1 needs credential" {
+		t.Error(got)
+	}
+	var out findings
+	out.accounts(&app{Host: Host{Now: func() time.Time { return time.UnixMilli(1795978952494).Add(5 * time.Minute) }}}, rows)
+	for i, want := range []string{"account a (OpenAI): unreachable, seen 5 minutes ago; weir accounts test a tests it again",
+		"account b (OpenAI): needs credential; weir accounts rotate b replaces its credential"} {
+		if out[i].text.text != want {
+			t.Errorf("%q, want %q", out[i].text.text, want)
+		}
+	}
+}
+
 // A regression: status counted paused accounts as ready, above the line that no account works.
 func TestPausedAccountsAreNotReady(t *testing.T) {
 	rows := gjson.Parse(`[{"name":"a","health":"ready","status":"inactive"},{"name":"b","health":"untested","status":"inactive"}]`).Array()
 	var out findings
-	if out.accounts(rows); countAccounts(rows) != "2 paused" || len(out) != 1 || out[0].word != failure ||
+	if out.accounts(new(app), rows); countAccounts(rows) != "2 paused" || len(out) != 1 || out[0].word != failure ||
 		out[0].text.text != "every account is paused; weir accounts resume NAME resumes one" {
 		t.Errorf("%s, %v", countAccounts(rows), out)
 	}

@@ -243,7 +243,7 @@ func (p *planner) section(s fileSection) error {
 		if p.only != nil && s.name != "models" && !slices.Contains(p.only[s.path], id) || isDerived(row) {
 			continue
 		}
-		if s.name == "keys" && strings.Contains(p.client.token, "-"+id+"-") {
+		if end := str(row, "last4"); s.name == "keys" && end != "" && strings.HasSuffix(p.client.token, end) {
 			continue // that of this command
 		}
 		d := step{Action: "delete", Kind: s.what, Name: s.label(name, row), method: "DELETE", path: s.path + "/" + url.PathEscape(id),

@@ -90,7 +90,10 @@ func (a *app) writeFile(name string, in *input, raw []byte) error {
 		return err
 	}
 	_, err = f.Write(raw)
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err == nil {
+		fmt.Fprintf(a.Stderr, "The configuration is in %s.\n", name)
+	}
+	return err
 }
 
 // fileOf reads a machine into a File.

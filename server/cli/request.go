@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -85,7 +86,7 @@ func (r *request) answered() bool {
 
 // account returns the name of an account, without one that of its provider.
 func (r *request) account(id, provider string) string {
-	return cmp.Or(r.known[id], providerName(provider))
+	return cmp.Or(r.nameOf(id), providerName(provider))
 }
 
 // what returns what became of the request, as a sentence.
@@ -176,7 +177,7 @@ func (r *request) facts() table {
 	t := table{columns: make([]column, 2), wrap: true}
 	for _, one := range [...][2]string{
 		{"Request", r.ID}, {"Time", time.UnixMilli(r.At).Format(time.DateTime)}, {"Status", status}, {"Endpoint", r.Endpoint},
-		{"Key", cmp.Or(r.known[r.KeyID], r.KeyID)}, {"Tool", r.Tool}, {"Tags", strings.Join(r.Tags, ", ")}, {"Model", model},
+		{"Key", cmp.Or(r.nameOf(r.KeyID), r.KeyID)}, {"Tool", r.Tool}, {"Tags", strings.Join(r.Tags, ", ")}, {"Model", model},
 		{"Account", account}, {"Provider", provider}, {"Latency", latency}, {"Input", r.tokens(r.InputTokens, r.CacheReadTokens, "cached")},
 		{"Output", r.tokens(r.OutputTokens, r.ReasoningTokens, "reasoning")}, {"Cost", r.cost()}, {"Not sent", changedFields(r.Dropped, false)},
 		{"Set by weir", changedFields(r.Dropped, true)}, {"Trace", trace},
@@ -203,8 +204,8 @@ func (r *request) attempts() (t table, said []string) {
 		if text != "" && f.Code != "" {
 			text += " (" + f.Code + ")"
 		}
-		if text != "" {
-			said = append(said, r.account(f.ConnectionID, f.Provider)+": "+text)
+		if text = r.account(f.ConnectionID, f.Provider) + ": " + text; f.Text != "" && !slices.Contains(said, text) {
+			said = append(said, text)
 		}
 	}
 	if r.Attempts > len(r.Failed) && r.ConnectionID != "" {
@@ -283,7 +284,8 @@ func (r *request) next() table {
 		}
 	}
 	switch {
-	case r.Reason == "model":
+	case r.Error == "no_credentials" && strings.Contains(r.Message, "weir accounts resume"): // which the message names
+	case r.Reason == "model" && r.Error != "no_credentials":
 		add("lists the models", "models")
 	case r.Reason == "budget":
 		add("shows what is spent", "budgets")
@@ -292,7 +294,7 @@ func (r *request) next() table {
 	case r.Error == "no_credentials":
 		add("connects an account", "accounts", "add", "PROVIDER")
 	case r.Outcome == "no_account":
-		add("shows what keeps them", "accounts")
+		add("shows until when they are left out", "models", "unavailable")
 	}
 	if r.Captured {
 		add("prints the prompt and the answer", "captures", "show", r.ID)

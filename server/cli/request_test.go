@@ -127,3 +127,16 @@ func TestWhatBecameOfARequest(t *testing.T) {
 		}
 	}
 }
+
+// The error of a call says when it may be repeated, and messages name one exact command.
+func TestErrorsNameTheWaitAndTheCommand(t *testing.T) {
+	for _, tt := range []struct{ body, wait, want string }{
+		{`{"error":{"message":"All accounts wait.","code":"rate_limit_exceeded"}}`, "12", "All accounts wait. (rate_limit_exceeded); try again in 12 s"},
+		{`{"error":{"message":"It is paused. Enable it on the page Providers, or with weir accounts resume up.","code":"no_credentials"}}`, "",
+			"It is paused. To resume it: weir accounts resume up. (no_credentials)"},
+	} {
+		if got := (&apiError{status: 503, body: []byte(tt.body), wait: tt.wait}).Error(); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}

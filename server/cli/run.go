@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -16,14 +17,54 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
 
 	"weir/pkg/catalog"
 	"weir/pkg/provider"
 )
+
+// addMachine creates a machine and says how to use it.
+func (a *app) addMachine(ctx context.Context, in *input) error {
+	err := a.make(ctx, in)
+	if err == nil && !a.json {
+		fmt.Fprintf(a.Stderr, "Next: weir accounts add PROVIDER --machine %s\n", ShellWord(in.args[0]))
+	}
+	return err
+}
+
+// listAccounts lists accounts, and says where to read on if one does not work.
+func (a *app) listAccounts(ctx context.Context, in *input) error {
+	v, err := in.send(ctx)
+	if err != nil {
+		return err
+	}
+	return a.show(v, func() error {
+		rows := array(v, "data")
+		var wrong findings
+		wrong.accounts(a, rows)
+		err := a.print(a.rows(in.op.columns, rows))
+		if _, ok := a.terminal(a.Stdout); ok && len(rows) > 0 && len(wrong) > 0 {
+			fmt.Fprintln(a.Stderr, "weir status says what is wrong, and what to do.")
+		}
+		return err
+	})
+}
+
+// quota lists the accounts that have stated limits.
+func (a *app) quota(ctx context.Context, in *input) error {
+	v, err := in.send(ctx)
+	if err != nil {
+		return err
+	}
+	return a.show(v, func() error {
+		return a.print(a.rows(in.op.columns, v.Get(`data.#(windows.#>0)#`).Array()))
+	})
+}
 
 // removeMachine deletes a machine and says until when it can be restored.
 func (a *app) removeMachine(ctx context.Context, in *input) error {
@@ -84,8 +125,8 @@ func (a *app) sendInvitation(ctx context.Context, in *input) error {
 		fmt.Fprintln(a.Stderr, "Send this link to the person alone. It works once, for seven days:")
 		_, err := fmt.Fprintln(a.Stdout, link)
 		if u, _ := url.Parse(link); u != nil && IsLoopback(u.Hostname()) {
-			fmt.Fprintf(a.Stderr, "%s://%s is this computer only. For someone elsewhere, replace it with the address that they use;\n"+
-				"--public-url of the server does so in every link.\n", u.Scheme, u.Host)
+			fmt.Fprintf(a.Stderr, "%s://%s is this computer only. For someone elsewhere,\nput the address that they use in its place. "+
+				"--public-url of the server\ndoes so in every link.\n", u.Scheme, u.Host)
 		}
 		return err
 	})
@@ -198,6 +239,9 @@ func (a *app) setSettings(ctx context.Context, in *input) error {
 	if err != nil {
 		return err
 	}
+	if err := a.warnSaved(ctx, in); err != nil {
+		return err
+	}
 	return a.show(v, func() error { return a.stored(in.said(v), v) })
 }
 
@@ -206,7 +250,35 @@ func (a *app) setAccount(ctx context.Context, in *input) error {
 	if err := in.free(ctx, "/api/providers", "an account is called %s already; choose another --name"); err != nil {
 		return err
 	}
+	if err := in.keepsCredential(ctx); err != nil {
+		return err
+	}
 	return a.make(ctx, in)
+}
+
+// keepsCredential returns an error if the base URL has another host, where the gateway would remove the
+// credential, and no flag brings another one.
+func (in *input) keepsCredential(ctx context.Context) error {
+	data, _ := in.body["providerSpecificData"].(map[string]any)
+	base, _ := data["baseUrl"].(string)
+	_, host, ok := strings.Cut(provider.Origin(strings.TrimSpace(base)), "://")
+	if !ok || slices.ContainsFunc(credentials, func(f field) bool { return in.values[f.flag] != "" }) {
+		return nil // without a scheme the gateway refuses it
+	}
+	account, err := in.client.call(ctx, "GET", in.path, nil)
+	if err != nil {
+		return err
+	}
+	was := str(account, "providerSpecificData.baseUrl")
+	if d := provider.Lookup(str(account, "provider")); was == "" && d != nil && d.Rebase {
+		was = d.BaseURL
+	}
+	if !is(account, "hasKey") || was == "" || strings.EqualFold(provider.Origin(was), provider.Origin(strings.TrimSpace(base))) {
+		return nil
+	}
+	return fmt.Errorf("nothing is changed: the credential of %s is for %s and is not sent to %s; add the new one, as in "+
+		"--api-key env:NAME, or --api-key none for a server without keys",
+		clean(cmp.Or(str(account, "name"), in.args[0])), clean(provider.Origin(was)), clean(host))
 }
 
 // free returns an error with a text if another row of a list has the name that a row gets: commands and weir.yaml
@@ -240,6 +312,9 @@ func (a *app) addKey(ctx context.Context, in *input) error {
 // addAccount asks for the API key of an account that needs one and has no credential. The id
 // of a provider of one's own ends with random digits, since there may be several.
 func (a *app) addAccount(ctx context.Context, in *input) error {
+	if err := in.completeServer(ctx); err != nil {
+		return err
+	}
 	if strings.HasSuffix(in.args[0], "-compatible") {
 		in.body["provider"] = fmt.Sprintf("%s-%08x", in.args[0], rand.Uint32())
 	}
@@ -276,17 +351,64 @@ func (a *app) addAccount(ctx context.Context, in *input) error {
 	}
 	name := clean(cmp.Or(str(v, "name"), str(v, "id")))
 	err = a.show(v, func() error {
-		err := a.stored(in.said(v), v)
-		if strings.HasSuffix(in.args[0], "-compatible") && !given {
-			fmt.Fprintf(a.Stderr, "It has no API key, so weir models does not list its models; weir accounts models %[1]s does.\n"+
-				"To list them, give it a key, any text if the server wants none: weir accounts rotate %[1]s\n", ShellWord(name))
-		}
-		return err
+		return a.stored(in.said(v), v)
 	})
 	if err != nil || in.values["no-test"] != "" {
 		return err
 	}
 	return a.tryAccount(ctx, in, v, name)
+}
+
+// providers lists the providers, and the servers of one's own that weir knows the addresses of.
+func (a *app) providers(ctx context.Context, in *input) error {
+	v, err := in.send(ctx)
+	if err != nil {
+		return err
+	}
+	return a.show(v, func() error {
+		rows := array(v, "data")
+		for _, s := range gjson.ParseBytes(serversJSON).Array() {
+			rows = append(rows, gjson.Parse(fmt.Sprintf(`{"id":%q,"name":%q,"auth":"optional","kinds":["llm"]}`, str(s, "id"), str(s, "name"))))
+		}
+		return a.print(a.rows(providerColumns, rows))
+	})
+}
+
+//go:embed servers.json
+var serversJSON []byte
+
+// completeServer puts the usual address of a server of one's own, such as vllm, in the body of its account, and
+// a name and a prefix that are free. The dashboard has the servers from the same file.
+func (in *input) completeServer(ctx context.Context) error {
+	i := slices.IndexFunc(gjson.ParseBytes(serversJSON).Array(), func(s gjson.Result) bool {
+		return strings.EqualFold(str(s, "id"), in.args[0]) || strings.EqualFold(str(s, "name"), in.args[0])
+	})
+	if i < 0 {
+		return nil
+	}
+	server := gjson.ParseBytes(serversJSON).Array()[i]
+	accounts, err := in.client.call(ctx, "GET", "/api/providers", nil)
+	if err != nil {
+		return err
+	}
+	name, prefix, end := str(server, "name"), str(server, "prefix"), ""
+	taken := func(r gjson.Result) bool {
+		return strings.EqualFold(str(r, "name"), name+end) || strings.EqualFold(str(r, "providerSpecificData.prefix"), prefix+end)
+	}
+	for n := 2; slices.ContainsFunc(array(accounts, "data"), taken); n++ {
+		end = fmt.Sprintf("-%d", n)
+	}
+	in.args[0] = "openai-compatible"
+	data, _ := in.body["providerSpecificData"].(map[string]any)
+	for field, v := range map[string]string{"baseUrl": str(server, "baseUrl"), "prefix": prefix + end} {
+		if data[field] == nil {
+			in.set("providerSpecificData."+field, v)
+		}
+	}
+	if in.body["name"] == nil {
+		in.body["name"] = name + end
+	}
+	return nil
 }
 
 // tryAccount tests an account that was added. One that does not work stays.
@@ -425,7 +547,7 @@ func (a *app) timeline(ctx context.Context, in *input) error {
 	return a.listNamed(ctx, in)
 }
 
-// listNamed lists rows that show keys and accounts by their names.
+// listNamed lists rows that show keys, accounts and people by their names.
 func (a *app) listNamed(ctx context.Context, in *input) error {
 	if err := a.learnNames(ctx, in.client); err != nil {
 		return err
@@ -498,14 +620,6 @@ var usageBy = map[string]column{
 	"person": {title: "PERSON", path: "tag", show: personOf, none: "no person"},
 }
 
-// keyless names usage without a key: where no request is without one it is of tests of accounts.
-func keyless(rows []gjson.Result) string {
-	if slices.ContainsFunc(rows, func(r gjson.Result) bool { return !has(r, "keyId") && num(r, "requests") > 0 }) {
-		return "no key"
-	}
-	return "account tests"
-}
-
 // usage prints usage and its sum.
 func (a *app) usage(ctx context.Context, in *input) error {
 	by := in.values["by"]
@@ -513,6 +627,7 @@ func (a *app) usage(ctx context.Context, in *input) error {
 		by = "model"
 	}
 	columns, rows := []column{}, "groups"
+	form, example := time.DateOnly, "a day such as 2026-11-01"
 	for _, g := range strings.Split(by, ",") {
 		c := usageBy[g]
 		if tag, isTag := strings.CutPrefix(g, "tag:"); isTag {
@@ -520,6 +635,16 @@ func (a *app) usage(ctx context.Context, in *input) error {
 		}
 		if columns = append(columns, c); g == "month" || g == "day" || g == "hour" {
 			rows = "data"
+		}
+		if g == "hour" {
+			form, example = "2006-01-02T15", "an hour such as 2026-11-01T19, for --by hour"
+		}
+	}
+	for _, flag := range [...]string{"from", "to"} {
+		if text := in.values[flag]; text != "" {
+			if _, err := time.Parse(form, text); err != nil {
+				return Usagef("--%s %s: write %s", flag, text, example)
+			}
 		}
 	}
 	in.set("?groupBy", groupBy(by))
@@ -549,12 +674,10 @@ func (a *app) usage(ctx context.Context, in *input) error {
 			rows = "data"
 		}
 		list := v.Get(rows).Array()
-		for i := range columns {
-			if columns[i].path == "keyId" {
-				columns[i].none = keyless(list)
-			}
-		}
 		t := a.rows(columns, list)
+		if _, ok := a.terminal(a.Stdout); ok {
+			fmt.Fprintf(a.Stderr, "%s to %s (UTC)\n", clean(str(v, "from")), clean(str(v, "to")))
+		}
 		sum := a.rows(columns, []gjson.Result{v.Get("total")}).rows[0]
 		clear(sum[:groups])
 		sum[0].text = "total"
@@ -579,10 +702,11 @@ func (a *app) learnPeople(v gjson.Result) {
 	}
 }
 
-// learnNames reads the names of keys and accounts. A server of one's own is named after its account too, since
-// there may be several.
+// learnNames reads the names of keys and accounts. A server of one's own is named after its first account too,
+// since there may be several.
 func (a *app) learnNames(ctx context.Context, c *client) error {
 	a.known = map[string]string{}
+	servers := map[string][]string{} // the names of their accounts
 	for _, path := range []string{"/api/keys", "/api/providers"} {
 		v, err := c.call(ctx, "GET", path, nil)
 		if err != nil {
@@ -592,12 +716,46 @@ func (a *app) learnNames(ctx context.Context, c *client) error {
 			name := str(row, "name")
 			a.known[str(row, "id")] = name
 			id := str(row, "provider")
-			if d := provider.Lookup(id); d != nil && d.Compatible && name != "" {
-				a.known[id] = name + " (" + d.Name + ")"
+			if d := provider.Lookup(id); d != nil && d.Compatible {
+				servers[id] = append(servers[id], name)
 			}
 		}
 	}
+	for id, names := range servers {
+		if name := cmp.Or(names...); name != "" {
+			if n := len(names) - 1; n > 0 {
+				name += fmt.Sprintf(" and %d more", n)
+			}
+			a.known[id] = name + " (" + provider.Lookup(id).Name + ")"
+		}
+	}
+	gone := map[string]string{}
+	a.lastName = func(id string) string {
+		name, asked := gone[id]
+		if !asked && len(gone) < maxGone {
+			name = c.lastName(ctx, id)
+			gone[id] = name
+		}
+		return name
+	}
 	return nil
+}
+
+// maxGone is the number of names that are looked up in the audit log.
+const maxGone = 10
+
+// lastName returns the last name of a key or account that is gone, "" for none: a name is not worth an error.
+func (c *client) lastName(ctx context.Context, id string) string {
+	v, _ := c.call(ctx, "GET", "/api/audit?limit=1&q="+url.QueryEscape(id), nil)
+	target, end := str(v, "data.0.target"), " (deleted)" // a key is masked there
+	if strings.Contains(str(v, "data.0.action"), "/api/keys") {
+		end = " (revoked)"
+	}
+	names := v.Get("names").Map()
+	if name := cmp.Or(names[id].Str, names[target].Str); name != "" {
+		return name + end
+	}
+	return ""
 }
 
 // tailTime is the time between two calls of a tail. Requests are listed about two seconds
@@ -662,7 +820,14 @@ func (a *app) audit(ctx context.Context, in *input) error {
 	for id, name := range v.Get("names").Map() {
 		a.known[strings.TrimPrefix(id, "person:")], a.known["key:"+id] = name.String(), "key "+name.String()
 	}
-	err = a.show(v, func() error { return a.print(a.rows(in.op.columns, array(v, "data"))) })
+	rows := array(v, "data")
+	if n, _ := strconv.Atoi(in.values["limit"]); n > 0 && n < len(rows) { // of sign-ins, whose pages have one length
+		rows = rows[:n]
+		raw, _ := sjson.SetRaw(v.Raw, "data", v.Get(fmt.Sprintf("data.#(seq>=%d)#", num(rows[n-1], "seq"))).Raw)
+		raw, _ = sjson.Set(raw, "next", num(rows[n-1], "seq"))
+		v = gjson.Parse(raw)
+	}
+	err = a.show(v, func() error { return a.print(a.rows(in.op.columns, rows)) })
 	switch chain := v.Get("chain"); {
 	case err != nil || !chain.Exists():
 	case is(chain, "ok"):
@@ -678,7 +843,16 @@ func (a *app) explain(ctx context.Context, in *input) error {
 	if in.body["path"] == nil {
 		in.body["path"] = "/v1/chat/completions"
 	}
-	in.body["body"] = map[string]any{"model": in.args[0], "messages": []any{map[string]any{"role": "user", "content": "Hello"}}}
+	body := map[string]any{"model": in.args[0], "messages": []any{map[string]any{"role": "user", "content": "Hello"}}}
+	if most := in.body["max_tokens"]; most != nil {
+		limit := "max_tokens"
+		if strings.HasSuffix(in.body["path"].(string), "/responses") {
+			limit = "max_output_tokens"
+		}
+		delete(in.body, "max_tokens")
+		body[limit] = most
+	}
+	in.body["body"] = body
 	if err := in.find(ctx, "key", "keyId"); err != nil {
 		return err
 	}
@@ -849,16 +1023,24 @@ func (a *app) setup(ctx context.Context, in *input) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"model", "smallModel"} {
-		if err := a.warnUnlisted(ctx, in, name); err != nil {
-			return err
+	for _, field := range []string{"model", "smallModel"} {
+		if name, _ := in.body[field].(string); strings.Contains(name, "/") {
+			if err := a.warnUnlisted(ctx, in, "llm", name); err != nil {
+				return err
+			}
 		}
 	}
 	shell := "sh"
 	if runtime.GOOS == "windows" {
 		shell = "ps1"
 	}
-	return a.show(v, func() error { _, err := fmt.Fprintln(a.Stdout, v.Get("command."+shell)); return err })
+	return a.show(v, func() error {
+		if _, ok := a.terminal(a.Stdout); ok {
+			fmt.Fprintln(a.Stderr, "Run this within five minutes on the computer of the tool:")
+		}
+		_, err := fmt.Fprintln(a.Stdout, v.Get("command."+shell))
+		return err
+	})
 }
 
 // toolTexts prints the settings of a tool without a script, with the address, the models and a new key.
@@ -909,24 +1091,38 @@ func (a *app) toolTexts(ctx context.Context, in *input, tool gjson.Result) error
 	return nil
 }
 
-// warnUnlisted warns of a model that no account lists, in a field. The API refuses names that are wrong
-// whatever the accounts have, but providers may have models that they do not list.
-func (a *app) warnUnlisted(ctx context.Context, in *input, field string) error {
-	name, _ := in.body[field].(string)
-	if !strings.Contains(name, "/") {
+// warnSaved warns of models of what was saved that the server of a compatible account does not list.
+func (a *app) warnSaved(ctx context.Context, in *input) error {
+	names, _ := in.body["models"].([]string)
+	prices, _ := in.body["modelPrices"].(map[string]any)
+	if names = append(slices.Sorted(maps.Keys(prices)), names...); len(names) == 0 {
 		return nil
 	}
-	list, err := in.client.call(ctx, "GET", "/api/models/list/llm", nil)
+	return a.warnUnlisted(ctx, in, "all", names...)
+}
+
+// warnUnlisted warns of models that no account lists: of the kind all, of those of servers that have listed
+// theirs. The API refuses names that are wrong whatever the accounts have, but providers may have models that
+// they do not list.
+func (a *app) warnUnlisted(ctx context.Context, in *input, kind string, names ...string) error {
+	list, err := in.client.call(ctx, "GET", "/api/models/list/"+kind, nil)
 	if err != nil {
 		return err
 	}
-	var models []string
+	var models, complete []string
 	for _, m := range array(list, "data") {
 		models = append(models, str(m, "id"))
 	}
-	if !slices.Contains(models, name) {
-		fmt.Fprintf(a.Stderr, "weir: warning: weir models does not list %s; %sweir call %[1]s Hello tries it\n",
-			name, maybe(catalog.Closest(name, models)))
+	for _, prefix := range array(list, "complete") {
+		complete = append(complete, prefix.Str)
+	}
+	for _, name := range names {
+		prefix, _, _ := strings.Cut(name, "/")
+		unsure := kind == "all" && !slices.Contains(complete, prefix) || strings.HasSuffix(name, "*")
+		if !unsure && !slices.Contains(models, name) {
+			fmt.Fprintf(a.Stderr, "weir: warning: weir models does not list %s; %sweir call %[1]s Hello tries it\n",
+				name, maybe(catalog.Closest(name, models)))
+		}
 	}
 	return nil
 }

@@ -59,6 +59,14 @@ type wideKey struct {
 // manyKeys is from how many keys of a kind on they are one finding.
 const manyKeys = 6
 
+// firstOf returns the first names of a list, as "a, b, …".
+func firstOf(names []string) string {
+	if len(names) > manyKeys {
+		names = append(slices.Clip(names[:manyKeys]), "…")
+	}
+	return strings.Join(names, ", ")
+}
+
 // keysOfAll examines the keys of every machine that the credential may read.
 func (f *findings) keysOfAll(ctx context.Context, a *app, c *client) error {
 	machines, err := c.glance(ctx)
@@ -72,9 +80,13 @@ func (f *findings) keysOfAll(ctx context.Context, a *app, c *client) error {
 			of, at = " of "+m.name, " --machine "+ShellWord(m.name)
 		}
 		c.prefix = &m.prefix
-		keys, err := wideKeys(ctx, a, c)
+		keys, shown, err := wideKeys(ctx, a, c)
 		if err != nil {
 			return err
+		}
+		if n := len(shown); n > 0 {
+			f.add(warning, "keys%s created before 2026-11-30, of which lists, logs and backups show all but four characters: %d (%s); "+
+				"replace each: weir keys rotate NAME%s", of, n, firstOf(shown), at)
 		}
 		for _, k := range keys {
 			all = append(all, wideKey{k.name + of, k.may, k.advice + at, k.adviceMany + at})
@@ -95,15 +107,16 @@ func (f *findings) keysOfAll(ctx context.Context, a *app, c *client) error {
 	return nil
 }
 
-// wideKeys returns the keys of a machine whose leak costs more than it must.
-func wideKeys(ctx context.Context, a *app, c *client) (wide []wideKey, err error) {
+// wideKeys returns the keys of a machine whose leak costs more than it must, and the names of those of
+// which lists, logs and backups show all but four characters.
+func wideKeys(ctx context.Context, a *app, c *client) (wide []wideKey, shown []string, err error) {
 	keys, err := c.call(ctx, "GET", "/api/keys", nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	budgets, err := c.call(ctx, "GET", "/api/budgets", nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, k := range array(keys, "data") {
 		state := keyState(a, k).text
@@ -113,6 +126,9 @@ func wideKeys(ctx context.Context, a *app, c *client) (wide []wideKey, err error
 		}
 		name := cmp.Or(str(k, "name"), str(k, "id"))
 		word := ShellWord(name)
+		if is(k, "idInKey") {
+			shown = append(shown, clean(name))
+		}
 		var scopes []string
 		for _, s := range array(k, "scopes") {
 			scopes = append(scopes, s.String())
@@ -133,15 +149,16 @@ func wideKeys(ctx context.Context, a *app, c *client) (wide []wideKey, err error
 				"one budget for all keys: weir budgets add all 100/month"})
 		}
 	}
-	return wide, nil
+	return wide, shown, nil
 }
 
-// limited reports whether a budget or a daily limit bounds what a key may use.
+// limited reports whether a budget, which may be that of its person, or a daily limit bounds what a key may use.
 func limited(key gjson.Result, budgets []gjson.Result) bool {
 	return num(key, "dailyMax") > 0 || slices.ContainsFunc(budgets, func(b gjson.Result) bool {
 		of := str(b, "keyId")
-		return (of == "" || of == str(key, "id")) && !has(b, "models") &&
-			strings.TrimSpace(str(b, "tag")+str(b, "tool")) == ""
+		tag, person := str(b, "tag"), str(key, "person")
+		return (of == "" || of == str(key, "id")) && !has(b, "models") && str(b, "tool") == "" &&
+			(tag == "" || person != "" && tag == "person="+person)
 	})
 }
 

@@ -2,6 +2,8 @@ package cli_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -45,6 +47,32 @@ func TestSecurityNamesWideKeys(t *testing.T) {
 	w.ok("budgets", "add", "all", "100/month", "--machine", "main")
 	if _, out, _ := w.remote("", "doctor", "--security", "--machine", "main"); strings.Contains(out, "spend") {
 		t.Errorf("with a budget of the machine:\n%s", out)
+	}
+}
+
+// Before 2026-11-30 the id of a record was a part of the key.
+func TestSecurityCountsKeysThatTheirIDNames(t *testing.T) {
+	w := newWorld(t)
+	seed := filepath.Join(w.home, "seed.json")
+	names := []string{"old", "older"}
+	for _, name := range names { // a key of a seed is stored as all were
+		text := strings.TrimSpace(w.ok("keys", "add", name))
+		w.ok("keys", "revoke", name, "--yes")
+		if err := os.WriteFile(seed, []byte(`{"apiKeys":["`+text+`"]}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.ok("import", "file", seed, "--keys")
+		w.ok("keys", "set", strings.Split(text, "-")[2], "--name", name)
+	}
+	w.ok("budgets", "add", "all", "100/month")
+	if _, out, _ := w.remote("", "doctor", "--security"); !strings.Contains(out, "all but four characters: 2 (old, older); replace each: weir keys rotate NAME\n") {
+		t.Errorf("before:\n%s", out)
+	}
+	for _, name := range names {
+		w.ok("keys", "rotate", name)
+	}
+	if _, out, _ := w.remote("", "doctor", "--security"); strings.Contains(out, "2026-11-30") {
+		t.Errorf("after a rotation:\n%s", out)
 	}
 }
 

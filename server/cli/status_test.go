@@ -74,6 +74,36 @@ func TestStatusOfAStoppedServer(t *testing.T) {
 	}
 }
 
+// Calls with a key that another API_KEY_SECRET has made get 401, and nothing said so.
+func TestDoctorNamesKeysOfAnotherSecret(t *testing.T) {
+	w := &world{T: t, home: t.TempDir()}
+	w.data = w.home + "/data"
+	run := func(letter string, args ...string) (int, string) {
+		code, out, failed := w.runIn(w.env("API_KEY_SECRET", strings.Repeat(letter, 64)), "", args...)
+		return code, strings.Join(strings.Fields(out+failed), " ")
+	}
+	run("a", "init")
+	run("a", "keys", "add", "laptop")
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"doctor"}, "FAIL keys that calls cannot use, since API_KEY_SECRET is not the one by which they were created: 2 (Default key, laptop);"},
+		{[]string{"keys"}, " data invalid "},
+	} {
+		if _, out := run("a", tt.args...); strings.Contains(out, "API_KEY_SECRET") || strings.Contains(out, "invalid") {
+			t.Errorf("%v with the secret:\n%s", tt.args, out)
+		}
+		if code, out := run("b", tt.args...); !strings.Contains(out, tt.want) || (code == 1) != (tt.args[0] == "doctor") {
+			t.Errorf("%v with another secret: exit %d\n%s", tt.args, code, out)
+		}
+	}
+	run("b", "keys", "rotate", "laptop")
+	if _, out := run("b", "doctor"); !strings.Contains(out, "created: 1 (Default key);") {
+		t.Errorf("after a rotation:\n%s", out)
+	}
+}
+
 // Another CREDENTIALS_KEY, of a wrong backup or of a rotation that ended too early, opens no account.
 func TestDoctorNamesCredentialsThatAreSealedWithAnotherKey(t *testing.T) {
 	w := &world{T: t, home: t.TempDir()}
@@ -123,18 +153,48 @@ func TestAddedAccountIsTested(t *testing.T) {
 		code        int
 		out, failed string
 	}{
-		{add("local", w.upstream.URL+"/v1"), 0, `^ok, local/echo \d\.\d\ds\n$`, `The account local \(\w+\) is stored\.\nAsk a model: weir call local/echo Hello\n$`},
+		{add("local", w.upstream.URL+"/v1"), 0, `^ok, local/echo \d+ ms\n$`, `The account local \(\w+\) is connected\.\nAsk a model: weir call local/echo Hello\n$`},
 		{add("strict", w.upstream.URL+"/strict/v1"), 1, `^The provider refused the API key \(status 401\)\. \(unauthorized\)\n$`,
-			`is stored\.\nweir: the account is stored, and does not work; weir accounts rotate strict replaces its credential\n$`},
+			`is connected\.\nweir: the account is stored, and does not work; weir accounts rotate strict replaces its credential\n$`},
+		{add("keyless", w.upstream.URL+"/strict/v1", "--api-key", "none"), 1, `^The provider asks for an API key, and the account has none \(status 401\)\. \(unauthorized\)\n$`, ``},
 		{add("lost", "http://127.0.0.1:1/v1"), 1, `connection_failed`, `weir accounts set lost --base-url URL changes its address\n$`},
 		{add("json", w.upstream.URL+"/strict/v1", "--json"), 1, `^\{[^\n]*"name":"json"[^\n]*\}\n$`, `^weir: the account is stored, and does not work`},
-		{add("untested", w.upstream.URL+"/strict/v1", "--no-test"), 0, `^$`, `is stored\.\n$`},
+		{add("untested", w.upstream.URL+"/strict/v1", "--no-test"), 0, `^$`, `is connected\.\n$`},
 		{[]string{"accounts", "test", "strict"}, 1, `unauthorized`, `^weir: the account does not work; weir accounts rotate strict replaces its credential\n$`},
 		{[]string{"accounts"}, 0, `local[^$]*strict[^$]*lost[^$]*json[^$]*untested`, ``},
 	} {
 		code, out, failed := w.remote("", tt.args...)
 		if code != tt.code || !regexp.MustCompile(tt.out).MatchString(strings.ReplaceAll(out, "$", "")) || !regexp.MustCompile(tt.failed).MatchString(failed) {
 			t.Errorf("%v: exit %d\n%s%s", tt.args, code, out, failed)
+		}
+	}
+}
+
+// The gateway removes a credential with another host, which cannot be undone.
+func TestAnotherHostNeedsItsCredential(t *testing.T) {
+	w := newWorld(t)
+	w.ok("accounts", "add", "openai-compatible", "--name", "local", "--base-url", w.upstream.URL+"/v1", "--prefix", "local", "--api-key", "env:API_KEY", "--no-test")
+	set := func(more ...string) []string { return append([]string{"accounts", "set", "local"}, more...) }
+	for _, tt := range []struct {
+		args   []string
+		code   int
+		failed string
+		hasKey bool
+	}{
+		{set("--base-url", "http://127.0.0.1:1/v1"), 1, "weir: nothing is changed: the credential of local is for " + w.upstream.URL +
+			" and is not sent to 127.0.0.1:1; add the new one, as in --api-key env:NAME, or --api-key none for a server without keys\n", true},
+		{set("--base-url", strings.ToUpper(w.upstream.URL)+"/other"), 0, "is changed.", true},
+		{set("--base-url", "http://127.0.0.1:1/v1", "--api-key", "env:API_KEY"), 0, "is changed.", true},
+		{set("--base-url", w.upstream.URL, "--api-key", "none"), 0, "is changed.", false},
+		{set("--base-url", "http://127.0.0.1:1/v1"), 0, "is changed.", false},
+		{[]string{"accounts", "set", "local", "--name", "other"}, 0, "is changed.", false},
+		{[]string{"accounts", "add", "together", "--name", "local", "--api-key", "env:API_KEY", "--no-test"}, 0, "is connected.", true},
+		{set("--base-url", "https://together.example/v1"), 1, "is for https://api.together.ai and is not sent to together.example;", true},
+	} {
+		code, _, failed := w.remote("", tt.args...)
+		_, out, _ := w.remote("", "accounts", "show", "local", "--json")
+		if code != tt.code || !strings.Contains(failed, tt.failed) || strings.Contains(out, `"hasKey":true`) != tt.hasKey {
+			t.Errorf("%v: exit %d, %s%s", tt.args, code, failed, out)
 		}
 	}
 }

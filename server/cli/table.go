@@ -288,10 +288,7 @@ func Lines(text string, width int) (all []string) {
 func (t *table) line(b *bytes.Buffer, row []cell, widths []int, colored bool) {
 	start := b.Len()
 	for i, c := range row {
-		text := c.text
-		if n := utf8.RuneCountInString(text); n > widths[i] {
-			text = string([]rune(text)[:max(widths[i]-1, 0)]) + "…"
-		}
+		text := shortened(c.text, widths[i])
 		pad := strings.Repeat(" ", max(widths[i]-utf8.RuneCountInString(text), 0))
 		if colored && c.color != "" {
 			text = "\x1b[" + c.color + "m" + text + "\x1b[0m"
@@ -304,6 +301,20 @@ func (t *table) line(b *bytes.Buffer, row []cell, widths []int, colored bool) {
 	}
 	b.Truncate(start + len(bytes.TrimRight(b.Bytes()[start:], " ")))
 	b.WriteByte('\n')
+}
+
+// shortened cuts a text to a width: at its end, or in the middle of one word, such as a model id or an error
+// code, since those of a kind begin alike.
+func shortened(text string, width int) string {
+	all := []rune(text)
+	if len(all) <= width {
+		return text
+	}
+	head, tail := max(width-1, 0), 0
+	if !strings.Contains(text, " ") {
+		head, tail = head-head/2, head/2
+	}
+	return string(all[:head]) + "…" + string(all[len(all)-tail:])
 }
 
 // minColumn is the least width of a column that is cut.
@@ -363,7 +374,7 @@ var described = map[string]bool{"account": true, "key": true, "budget": true, "c
 
 // labels are the names of fields that are not their words.
 var labels = map[string]string{"id": "ID", "keyId": "key", "last4": "ends with", "authType": "credential", "hasKey": "has a credential",
-	"healthAt": "health seen"}
+	"healthAt": "health seen", "spentTodayUsd": "spent today", "spentMonthUsd": "spent this month"}
 
 // hidden are fields that say nothing to people.
 var hidden = map[string]bool{"object": true, "generation": true, "tokenGeneration": true, "secrets": true}
@@ -393,7 +404,11 @@ func (a *app) describe(ctx context.Context, c *client, v gjson.Result) error {
 			case value.Type == gjson.False:
 				shown = "no"
 			case strings.HasSuffix(key.Str, "Usd"):
-				shown = dollars(value.Num, false)
+				shown = costOf(value, v).text
+			case key.Str == "limit" || key.Str == "spent" || key.Str == "reserved":
+				shown = inUnit(v, key.Str, false).text
+			case key.Str == "authType":
+				shown = strings.ReplaceAll(value.Str, "apikey", "API key")
 			case value.Type == gjson.Number && value.Num > 1e12:
 				shown = when(a, value).text
 			case key.Str == "keyId":
@@ -403,7 +418,7 @@ func (a *app) describe(ctx context.Context, c *client, v gjson.Result) error {
 			case key.Str == "health":
 				shown = health(a, value).text
 			case value.IsArray():
-				shown = strings.ReplaceAll(text(a, value).text, ",", ", ")
+				shown = words(a, value).text
 			default:
 				shown = text(a, value).text
 			}
@@ -577,19 +592,24 @@ func credential(_ *app, v gjson.Result) cell {
 	}
 }
 
-// seconds shows milliseconds.
+// seconds shows milliseconds: 340 ms, 12.3 s.
 func seconds(_ *app, v gjson.Result) cell {
-	if !v.Exists() {
+	switch {
+	case !v.Exists():
 		return cell{}
+	case v.Int() < 1000:
+		return cell{text: milliseconds(v.Int())}
 	}
-	return cell{text: fmt.Sprintf("%.2fs", float64(v.Int())/1000)}
+	return cell{text: fmt.Sprintf("%.1f s", float64(v.Int())/1000)}
 }
 
-// percentile shows milliseconds of which the shortest, 16, stand for all below.
+// percentile shows milliseconds that are the middle of a range. The shortest, 16, stand for all below.
 func percentile(a *app, v gjson.Result) cell {
 	c := seconds(a, v)
 	if v.Int() == 16 {
 		c.text = "≤ " + c.text
+	} else if c.text != "" {
+		c.text = "≈ " + c.text
 	}
 	return c
 }
@@ -616,6 +636,37 @@ func state(_ *app, v gjson.Result) cell {
 	return c
 }
 
+// accountState shows the state of an account.
+func accountState(a *app, account gjson.Result) cell {
+	return health(a, gjson.Result{Type: gjson.String, Str: stateOf(account)})
+}
+
+// lastError shows the last error of an account or a destination that does not work.
+func lastError(_ *app, row gjson.Result) cell {
+	status := str(row, "status")
+	if works := cmp.Or(str(row, "health"), "ready") == "ready"; works && (status == "active" || status == "inactive") {
+		return cell{}
+	}
+	return plain(str(row, "lastError"))
+}
+
+// appliesTo shows whose a budget is.
+func appliesTo(a *app, row gjson.Result) cell {
+	tag := row.Get("tag")
+	who := plain(tag.String())
+	if strings.HasPrefix(who.text, "person=") {
+		who = personOf(a, tag)
+	}
+	all := []string{named(a, row.Get("keyId")).text, who.text, clean(str(row, "tool")), words(a, row.Get("models")).text}
+	all = slices.DeleteFunc(all, func(one string) bool { return one == "" })
+	return cell{text: cmp.Or(strings.Join(all, ", "), "all requests")}
+}
+
+// words shows a list with spaces, at which it can be wrapped.
+func words(a *app, v gjson.Result) cell {
+	return cell{text: strings.ReplaceAll(text(a, v).text, ",", ", ")}
+}
+
 // health shows the state of an account in words: key refused.
 func health(a *app, v gjson.Result) cell {
 	c := state(a, v)
@@ -623,12 +674,15 @@ func health(a *app, v gjson.Result) cell {
 	return c
 }
 
-// named shows the name of a key or account.
-func named(a *app, v gjson.Result) cell {
-	if name := a.known[v.String()]; name != "" {
-		return plain(name)
+// named shows the name of a key or account, or of one that is gone.
+func named(a *app, v gjson.Result) cell { return plain(cmp.Or(a.nameOf(v.String()), v.String())) }
+
+// nameOf returns the name of a key or account, "" without one.
+func (a *app) nameOf(id string) string {
+	if name, ok := a.known[id]; ok || a.lastName == nil || id == "" {
+		return name
 	}
-	return plain(v.String())
+	return a.lastName(id)
 }
 
 // changedFields returns those of the fields of a request that were not sent, or those that weir has
@@ -657,6 +711,9 @@ func providerOf(a *app, row gjson.Result) cell {
 	id, name := str(row, "provider"), ""
 	if str(row, "connectionId") == "" && str(row, "model") == "" {
 		name = a.known[id]
+		if d := provider.Lookup(id); d != nil && d.Compatible && name == "" && a.lastName != nil {
+			name = d.Name + " (deleted)"
+		}
 	}
 	return plain(cmp.Or(name, providerName(id)))
 }
@@ -687,7 +744,7 @@ func acted(_ *app, v gjson.Result) cell { return plain(actionText(v.String())) }
 func changed(_ *app, v gjson.Result) cell {
 	var names []string
 	for _, f := range v.Array() {
-		names = append(names, cmp.Or(auditWords.Fields[f.String()], spaced(f.String())))
+		names = append(names, fieldText(f.String()))
 	}
 	return plain(strings.Join(names, ", "))
 }
@@ -724,6 +781,8 @@ func keyState(a *app, v gjson.Result) cell {
 	switch at := num(v, "expiresAt"); {
 	case at > 0 && at <= now:
 		return cell{"expired", red}
+	case is(v, "invalid"):
+		return cell{"invalid", red}
 	case has(v, "pausedAt"):
 		return cell{"paused", yellow}
 	case num(v, "limitedUntil") > now:

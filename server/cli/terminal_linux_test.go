@@ -251,10 +251,15 @@ func TestTextsInATerminal(t *testing.T) {
 		{80, "models", []string{"connect an account: weir accounts add PROVIDER\r\n"}},
 		{40, "doctor", []string{"weir accounts\r\n      add PROVIDER connects one\r\n"}},
 		{50, "status", []string{"for less than a\r\n        minute\r\n", "add\r\n        PROVIDER connects one\r\n"}},
-		{60, "keys", []string{"NAME         ID              ENDS WITH  SCOPES  STATE  MONTH\r\n"}},
+		{60, "keys", []string{"NAME         ID                          STATE  MONTH\r\n"}},
 		{80, "", []string{"Server  http://127.0.0.1:", "main    accounts: none"}}, // it runs already
 		{60, "help plan", []string{"or its URL with the\r\n        credential in WEIR_TOKEN"}},
 		{80, "requests -n 1", []string{"No requests.\r\n"}},
+		{80, "machines ls --deleted", []string{"No deleted machines that can be restored.\r\n"}},
+		{80, "accounts quota", []string{"No account has stated its limits yet: providers state them in their answers.\r\n"}},
+		{80, "usage", []string{" (UTC)\r\nMODEL "}},
+		{80, "destinations kinds", []string{"smtp         notification  host, port, tls, user, password, from, to,\r\n                           coolingMinutes"}},
+		{80, "help status", []string{"Flags of all commands that use a gateway:\r\n  --gateway NAME\r\n"}},
 	} {
 		x := w.inTerminal(tt.columns, []string{"NO_COLOR=1"}, strings.Fields(tt.args)...)
 		x.end()
