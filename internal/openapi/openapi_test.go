@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"bytes"
 	"testing"
 
 	"weir/internal/golden"
@@ -11,6 +12,9 @@ func TestDocumentIsCurrent(t *testing.T) {
 	got, err := Document()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if i := bytes.Index(got, []byte(`": null`)); i >= 0 {
+		t.Errorf("a text with a comma has no quotes: %s", got[max(i-200, 0):i])
 	}
 	golden.Bytes(t, "../../../docs/reference/openapi.json", append(got, '\n'))
 }
