@@ -1,4 +1,3 @@
-import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 import type { Budget, KeyRow } from "../api-types";
 import { now } from "../clock";
@@ -12,9 +11,10 @@ import { ListHead } from "../forms";
 import { ActionsHead, Load, MoreRows, Page, Section, Table } from "../layout";
 import { Badge, Button, Cut, Empty } from "../ui";
 import { unknownText, UsedBadge, UsedMeter, usedText } from "./budgets/used";
+import { perWindow } from "./budgets/windows";
 import { Create, Created } from "./keys/create";
 import { Edit } from "./keys/edit";
-import { budgetOf } from "./keys/fields";
+import { unpricedIn } from "./keys/unpriced";
 import { Revoke } from "./keys/revoke";
 import { Snippets } from "./keys/snippets";
 import { noKey } from "../tools";
@@ -148,8 +148,8 @@ function List({
               <th class="spare">Permissions</th>
               <th>Limits</th>
               <th>Last used</th>
-              <th class="num">Requests (24 h)</th>
-              <th class="num">This month</th>
+              <th class="num spare">Requests (24 h)</th>
+              <th class="num">This{"\u00a0"}month</th>
               <ActionsHead />
             </tr>
           </thead>
@@ -158,7 +158,7 @@ function List({
               <Row
                 key={k.id}
                 k={k}
-                budgets={budgets.filter((b) => b.keyId === k.id)}
+                budgets={budgets.filter((b) => b.keyId === k.id || (k.person && b.tag === `person=${k.person}`))}
                 spend={spend}
                 onEdit={() => onEdit(k)}
                 onRevoke={() => onRevoke(k)}
@@ -187,7 +187,7 @@ function Row({
   onRevoke,
 }: {
   k: KeyRow;
-  /** that are its own */
+  /** that are its own, or its person's */
   budgets: Budget[];
   /** writes the amounts of the column */
   spend: (usd: number) => string;
@@ -195,7 +195,6 @@ function Row({
   onRevoke: () => void;
 }) {
   const at = now();
-  const { own } = budgetOf(k, budgets);
   const unpriced = k.unpricedAttempts ?? 0;
   const total = `${spent(k.spentUsd, unpriced)} in total${unpriced > 0 ? `, cost of ${count(unpriced, "attempt")} unknown` : ""}`;
   const limits = [
@@ -203,10 +202,10 @@ function Row({
     k.dailyMax && `${number(k.requestsToday)} of ${number(k.dailyMax)}/day`,
     k.tpm && `${number(k.tpm)} tokens/min`,
     k.maxParallel && `${number(k.maxParallel)} at a time`,
-    ...budgets.filter((b) => b !== own).map(usedText),
     k.models && (k.models.length === 1 ? `${k.models[0]} only` : `${k.models.length} models`),
     k.expiresAt && `${k.expiresAt > at ? "until" : "expired"} ${when(k.expiresAt)}`,
   ].filter((limit) => limit);
+  const limited = limits.length + budgets.length > 0;
   return (
     <tr class="brief">
       <th scope="row" class="fill">
@@ -219,6 +218,7 @@ function Row({
           )}
           {(k.limitedUntil ?? 0) > at && <Badge kind="warn">Limit reached</Badge>}
           {k.expiresAt && k.expiresAt <= at && <Badge kind="bad">Expired</Badge>}
+          {k.invalid && <Badge kind="bad">Invalid: API_KEY_SECRET has changed</Badge>}
           {k.pausedAt && <Badge kind="warn">Paused</Badge>}
         </div>
       </th>
@@ -226,24 +226,29 @@ function Row({
       <td class="desk spare fill">
         <Cut>{k.scopes.map((s) => scopeNames[s] ?? s).join(", ")}</Cut>
       </td>
-      <td class={limits.length > 0 ? "limits full wraps" : "desk"}>
-        {limits.map((limit, i) => (
-          <Fragment key={limit}>
-            {i > 0 && " · "}
-            <span>{limit}</span>
-          </Fragment>
-        ))}
-        {limits.length === 0 && <span class="muted">None</span>}
+      <td class={limited ? "limits full wraps" : "desk"}>
+        {limited ? (
+          <div class="row wrap">
+            {limits.map((limit) => (
+              <span key={limit}>{limit}</span>
+            ))}
+            {budgets.map((b) => (
+              <Spent key={b.id} of={b} />
+            ))}
+          </div>
+        ) : (
+          <span class="muted">None</span>
+        )}
       </td>
       <td class="when" data-label="Last used">
         <Time at={k.lastUsedAt} />
       </td>
-      <td class="num desk" title={k.refused > 0 ? `${number(k.refused)} refused in total` : undefined}>
+      <td class="num desk spare" title={k.refused > 0 ? `${number(k.refused)} refused in total` : undefined}>
         {number(k.requestsLastDay)}
-        {k.refused > 0 && <small class="muted spare">, {number(k.refused)} refused</small>}
+        {k.refused > 0 && <small class="muted ample">, {number(k.refused)} refused</small>}
       </td>
       <td class="num" data-label="This month" title={total}>
-        {own ? <Spent of={own} /> : spent(k.spentMonthUsd, unpriced, spend)}
+        {spent(k.spentMonthUsd, unpricedIn(k, "yyyy-mm"), spend)}
       </td>
       <td class="num">
         <Button kind="quiet" aria-label={`Edit ${keyName(k)}`} onClick={onEdit}>
@@ -257,12 +262,13 @@ function Row({
   );
 }
 
-// Spent shows what is used of the budget of a key.
+// Spent shows what is used of a budget in its window.
 function Spent({ of }: { of: Budget }) {
-  const resets = of.window !== "month" && of.resetsAt ? `, resets ${when(of.resetsAt)}` : "";
+  const resets = of.resetsAt ? `, resets ${when(of.resetsAt)}` : "";
   return (
-    <span title={[usedText(of) + resets, unknownText(of)].filter(Boolean).join(", ")}>
-      <UsedMeter b={of} /> {usedText(of)} <UsedBadge b={of} />
+    <span title={[`${of.name}: ${usedText(of)}${resets}`, unknownText(of)].filter(Boolean).join(", ")}>
+      <UsedMeter b={of} /> {usedText(of)}
+      {perWindow[of.window]} <UsedBadge b={of} />
     </span>
   );
 }

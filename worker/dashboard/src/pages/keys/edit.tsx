@@ -1,3 +1,4 @@
+import { Fragment } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Machine } from "../../api";
 import type { Budget, KeyRow } from "../../api-types";
@@ -11,9 +12,9 @@ import { toast } from "../../toast";
 import { Button, ErrorBox, Field, Notice } from "../../ui";
 import { corrected, Refused } from "../../unknown";
 import { budgetOf, changesOf, Fields, formOf, type Form, modelsOf, scopesOf } from "./fields";
+import { unpricedIn } from "./unpriced";
 import { Networks } from "./networks";
 import { Time } from "../../time";
-import "./edit.css";
 
 // Edit changes a key: its fields, its own budget, whether it is paused, and its text.
 export function Edit({
@@ -117,8 +118,8 @@ function Used({ k }: { k: KeyRow }) {
     ["Requests in total", number(k.requests)],
     ["Refused", number(k.refused)],
     ["Tokens", number(k.tokens)],
-    ["Spent today", spent(k.spentTodayUsd, unpriced)],
-    ["Spent this month", spent(k.spentMonthUsd, unpriced)],
+    ["Spent today", spent(k.spentTodayUsd, unpricedIn(k, "yyyy-mm-dd"))],
+    ["Spent this month", spent(k.spentMonthUsd, unpricedIn(k, "yyyy-mm"))],
     ["Spent in total", spent(k.spentUsd, unpriced)],
   ];
   return (
@@ -126,12 +127,12 @@ function Used({ k }: { k: KeyRow }) {
       <p class="muted small">
         Created <Time at={k.createdAt} />. Last used: <Time at={k.lastUsedAt} />.
       </p>
-      <dl class="tilerow">
+      <dl class="facts small">
         {figures.map(([name, value]) => (
-          <div key={name} class="stat">
+          <Fragment key={name}>
             <dt>{name}</dt>
             <dd>{value}</dd>
-          </div>
+          </Fragment>
         ))}
       </dl>
       {unpriced > 0 && (

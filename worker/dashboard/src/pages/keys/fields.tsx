@@ -1,11 +1,12 @@
+import { useState } from "preact/hooks";
 import type { Machine } from "../../api";
 import type { Budget, KeyRow } from "../../api-types";
 import { now } from "../../clock";
 import { count, when } from "../../format";
 import { ModelNames, Text } from "../../forms";
-import { useLoad } from "../../hooks";
 import { useManaged } from "../../managed";
 import { Field, Options } from "../../ui";
+import { Unlisted, useListed } from "../../unlisted";
 import { windowNames } from "../budgets/windows";
 import { usedText } from "../budgets/used";
 
@@ -50,6 +51,10 @@ export const emptyForm: Form = {
   window: "month",
   capture: "",
 };
+
+// usual are the fields that are always in sight. The others are for a key that exists, or if one of them is set.
+const usual: Partial<Form> = { name: "", span: 0, models: "", budget: "", window: "month" };
+const text = JSON.stringify;
 
 // budgetOf returns the budget that the form of a key changes, the first of its own in US
 // dollars for all models, and the number of others that are its own.
@@ -157,8 +162,9 @@ export function Fields({
     window,
     capture,
   } = form;
+  const [advanced] = useState(() => !!of || text({ ...form, ...usual }) !== text({ ...emptyForm, ...usual }));
   const managed = useManaged(budgets.own ? `/budgets/${budgets.own.id}` : "/budgets");
-  const known = useLoad(async () => (machine.may("viewer") ? machine.modelIds("llm") : []), [machine]);
+  const listed = useListed(machine, machine.may("viewer")).data;
   const spans: typeof lifetimes = of
     ? [[of.expiresAt ? when(of.expiresAt) : "Never", unchanged], ...lifetimes.slice(of.expiresAt ? 0 : 1)]
     : lifetimes;
@@ -173,21 +179,28 @@ export function Fields({
       </select>
     </Field>
   );
+  const named = (
+    <Field label="Name" hint="Label, e.g. “Laptop” or “Production”.">
+      <Text max={200} value={name} onText={(name) => put({ name })} />
+    </Field>
+  );
   return (
     <>
-      <Field label="Name" hint="Label, e.g. “Laptop” or “Production”.">
-        <Text max={200} value={name} onText={(name) => put({ name })} />
-      </Field>
       {!machine.may("viewer") ? (
-        !of && (
-          <>
-            <p class="muted small">The machine’s owners set its models, limits and budget.</p>
-            {expires}
-          </>
-        )
+        <>
+          {named}
+          {!of && (
+            <>
+              <p class="muted small">The machine’s owners set its models, limits and budget.</p>
+              {expires}
+            </>
+          )}
+        </>
       ) : (
         <>
           <div class="grid">
+            {named}
+            {expires}
             <Field label="Budget (US dollars)" hint={managed ?? budgetHint(budgets)}>
               <input
                 type="number"
@@ -207,94 +220,107 @@ export function Fields({
                 <Options of={Object.entries(windowNames)} />
               </select>
             </Field>
-            {expires}
           </div>
-          <fieldset class="stack">
-            <legend>
-              <h3>Permissions</h3>
-            </legend>
-            <label class="row tight">
-              <input type="checkbox" checked={data} onChange={(e) => put({ data: e.currentTarget.checked })} />
-              Call models
-            </label>
-            <label class="row tight">
-              <input type="checkbox" checked={manage} onChange={(e) => put({ manage: e.currentTarget.checked })} />
-              Manage this machine (providers, keys and everything else in this dashboard)
-            </label>
-            {manage && (
-              <label class="row tight">
-                <input type="checkbox" checked={exports} onChange={(e) => put({ exports: e.currentTarget.checked })} />
-                Export the machine’s credentials
-              </label>
-            )}
-            <label class="row tight">
-              <input type="checkbox" checked={metrics} onChange={(e) => put({ metrics: e.currentTarget.checked })} />
-              Read metrics (Prometheus)
-            </label>
-          </fieldset>
           <Field label="Allowed models" hint="One per line; combo names work too. Leave empty to allow all.">
             <ModelNames
-              placeholder={known.data?.[0] && `e.g. ${known.data[0]}`}
+              placeholder={listed?.ids[0] && `e.g. ${listed.ids[0]}`}
               value={models}
               onText={(models) => put({ models })}
             />
           </Field>
-          <div class="grid">
-            <Field label="Requests per minute" hint="Leave empty for no limit.">
-              <input
-                type="number"
-                min={1}
-                max={1_000_000}
-                value={rpm}
-                onInput={(e) => put({ rpm: e.currentTarget.value })}
-              />
-            </Field>
-            <Field label="Requests per day" hint="Days start at 00:00 UTC.">
-              <input
-                type="number"
-                min={1}
-                max={1_000_000_000}
-                value={daily}
-                onInput={(e) => put({ daily: e.currentTarget.value })}
-              />
-            </Field>
-            <Field label="Tokens per minute" hint="Input and output. Leave empty for no limit.">
-              <input
-                type="number"
-                min={1}
-                max={1_000_000_000}
-                value={tpm}
-                onInput={(e) => put({ tpm: e.currentTarget.value })}
-              />
-            </Field>
-            <Field label="Concurrent requests" hint="Leave empty for no limit.">
-              <input
-                type="number"
-                min={1}
-                max={1_000_000}
-                value={parallel}
-                onInput={(e) => put({ parallel: e.currentTarget.value })}
-              />
-            </Field>
-            <Field
-              label="Tags"
-              hint="Added to each request, e.g. “project=atlas, team=core”. Clients cannot change them."
-            >
-              <Text max={600} value={tags} onText={(tags) => put({ tags })} />
-            </Field>
-            <Field
-              label="Stored prompts and answers (%)"
-              hint="Share of requests to store. Leave empty for the machine’s setting."
-            >
-              <input
-                type="number"
-                min={0}
-                max={100}
-                value={capture}
-                onInput={(e) => put({ capture: e.currentTarget.value })}
-              />
-            </Field>
-          </div>
+          <Unlisted names={modelsOf(form)} of={listed} />
+          <details open={advanced}>
+            <summary>Advanced</summary>
+            <div class="stack">
+              <fieldset class="stack">
+                <legend>
+                  <h3>Permissions</h3>
+                </legend>
+                <label class="row tight">
+                  <input type="checkbox" checked={data} onChange={(e) => put({ data: e.currentTarget.checked })} />
+                  Call models
+                </label>
+                <label class="row tight">
+                  <input type="checkbox" checked={manage} onChange={(e) => put({ manage: e.currentTarget.checked })} />
+                  Manage this machine (providers, keys and everything else in this dashboard)
+                </label>
+                {manage && (
+                  <label class="row tight">
+                    <input
+                      type="checkbox"
+                      checked={exports}
+                      onChange={(e) => put({ exports: e.currentTarget.checked })}
+                    />
+                    Export the machine’s credentials
+                  </label>
+                )}
+                <label class="row tight">
+                  <input
+                    type="checkbox"
+                    checked={metrics}
+                    onChange={(e) => put({ metrics: e.currentTarget.checked })}
+                  />
+                  Read metrics (Prometheus)
+                </label>
+              </fieldset>
+              <div class="grid">
+                <Field label="Requests per minute" hint="Leave empty for no limit.">
+                  <input
+                    type="number"
+                    min={1}
+                    max={1_000_000}
+                    value={rpm}
+                    onInput={(e) => put({ rpm: e.currentTarget.value })}
+                  />
+                </Field>
+                <Field label="Requests per day" hint="Days start at 00:00 UTC.">
+                  <input
+                    type="number"
+                    min={1}
+                    max={1_000_000_000}
+                    value={daily}
+                    onInput={(e) => put({ daily: e.currentTarget.value })}
+                  />
+                </Field>
+                <Field label="Tokens per minute" hint="Input and output. Leave empty for no limit.">
+                  <input
+                    type="number"
+                    min={1}
+                    max={1_000_000_000}
+                    value={tpm}
+                    onInput={(e) => put({ tpm: e.currentTarget.value })}
+                  />
+                </Field>
+                <Field label="Concurrent requests" hint="Leave empty for no limit.">
+                  <input
+                    type="number"
+                    min={1}
+                    max={1_000_000}
+                    value={parallel}
+                    onInput={(e) => put({ parallel: e.currentTarget.value })}
+                  />
+                </Field>
+                <Field
+                  label="Tags"
+                  hint="Added to each request, e.g. “project=atlas, team=core”. Clients cannot change them."
+                >
+                  <Text max={600} value={tags} onText={(tags) => put({ tags })} />
+                </Field>
+                <Field
+                  label="Stored prompts and answers (%)"
+                  hint="Share of requests to store. Leave empty for the machine’s setting."
+                >
+                  <input
+                    type="number"
+                    min={0}
+                    max={100}
+                    value={capture}
+                    onInput={(e) => put({ capture: e.currentTarget.value })}
+                  />
+                </Field>
+              </div>
+            </div>
+          </details>
         </>
       )}
     </>
