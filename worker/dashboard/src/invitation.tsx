@@ -1,11 +1,14 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { accept, ApiError, byPasskey, errorText, providers, raw, signInAt } from "./api";
 import type { InvitationOffer, Session } from "./api-types";
+import { money } from "./amounts";
 import { Code } from "./code";
+import { Ask } from "./dialog";
 import { Text } from "./forms";
 import { useAction, useLoad } from "./hooks";
 import { Load } from "./layout";
 import { homeOf } from "./pages";
+import { perWindow } from "./pages/budgets/windows";
 import { roleCan } from "./rolecan";
 import { go, to } from "./route";
 import { Time } from "./time";
@@ -35,6 +38,14 @@ export default function Invited({
   onDone: () => void;
 }) {
   const [token, setToken] = useState("");
+  const [touched, touch] = useState(false), // the token was copied, or at least clicked
+    [asking, ask] = useState(false);
+  useEffect(() => {
+    if (!token || touched) return;
+    const stay = (e: Event) => e.preventDefault();
+    addEventListener("beforeunload", stay);
+    return () => removeEventListener("beforeunload", stay);
+  }, [token, touched]);
   const loaded = useLoad(async () => {
     const [offer, ways] = await Promise.all([offerOf(secret), providers()]);
     return { offer, ways };
@@ -63,13 +74,24 @@ export default function Invited({
           </h1>
           <p>
             This is your personal sign-in token. Save it in your password manager: you need it in other browsers, and
-            after 12 hours.
+            here after 12 hours.
           </p>
-          <Code label="Personal sign-in token" text={token} />
+          <div onClick={() => touch(true)} onCopy={() => touch(true)}>
+            <Code label="Personal sign-in token" text={token} />
+          </div>
           <Notice kind="warn">You won’t see it again. An owner can send you a new link.</Notice>
-          <Button kind="main" onClick={() => leave(session)}>
-            Continue
-          </Button>
+          {asking ? (
+            <Ask
+              text="Have you copied the token? You won’t see it again."
+              action="Continue without copying"
+              onBack={() => ask(false)}
+              onConfirm={() => leave(session)}
+            />
+          ) : (
+            <Button kind="main" onClick={() => (touched ? leave(session) : ask(true))}>
+              Continue
+            </Button>
+          )}
         </div>
       </main>
     );
@@ -142,7 +164,10 @@ function Offer({
   return (
     <>
       {of.role ? (
-        <p>You can {roleCan[of.role]}.</p>
+        <p>
+          You can {roleCan[of.role]}.
+          {of.budgetUsd && ` Your budget: ${money(of.budgetUsd)}${perWindow[of.budgetWindow ?? "month"]}.`}
+        </p>
       ) : (
         <p>
           This link signs you in to the machine “<bdi>{of.machine}</bdi>”.
@@ -150,7 +175,7 @@ function Offer({
       )}
       <p class="muted">
         weir is a gateway to AI providers, and a machine a workspace with its own accounts, keys and usage. The link
-        works once, until <Time at={of.expiresAt} />.
+        works once, until <Time at={of.expiresAt} />; you can open it again before you accept.
       </p>
       {session.signedIn && (
         <Notice kind="warn">You are signed in in this browser. Accepting ends that session and starts another.</Notice>

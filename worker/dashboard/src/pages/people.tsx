@@ -1,8 +1,9 @@
 import { useState } from "preact/hooks";
-import type { InvitationRow, KeyRow, PeopleList, PersonRow } from "../api-types";
+import { moneyLike, spent } from "../amounts";
+import type { Budget, InvitationRow, KeyRow, PeopleList, PersonRow } from "../api-types";
 import { Confirm } from "../confirm";
 import { count, number } from "../format";
-import { useAction, useLoad } from "../hooks";
+import { refreshMs, useAction, useLoad, useRefresh } from "../hooks";
 import { ActionsHead, Load, Page, Section, Table } from "../layout";
 import { keyName } from "../names";
 import type { PageProps } from "../page";
@@ -10,16 +11,57 @@ import { roleNames } from "../roles";
 import { Time } from "../time";
 import { toast } from "../toast";
 import { Badge, Button, Cut, Empty, ErrorBox } from "../ui";
+import { UsedBadge, UsedMeter, usedText } from "./budgets/used";
+import { perWindow } from "./budgets/windows";
+import { unpricedIn } from "./keys/unpriced";
 import { Grant, Link } from "./people/grant";
+
+const sum = (keys: KeyRow[], of: (k: KeyRow) => number) => keys.reduce((n, k) => n + of(k), 0);
+const unpricedOf = (keys: KeyRow[]) => sum(keys, (k) => unpricedIn(k, "yyyy-mm"));
+
+// budgetOf returns the budget of a person: the stored one, or that which the first key will store.
+function budgetOf(p: PersonRow, budgets: Budget[]): Budget | undefined {
+  const { budgetUsd: limit, budgetWindow: window = "month" } = p.template ?? {};
+  return (
+    budgets.find((b) => b.tag === `person=${p.id}`) ??
+    (limit ? { id: "", name: "Budget", unit: "usd", limit, window, spent: 0, reserved: 0, generation: 0 } : undefined)
+  );
+}
+
+// Month shows what a person has spent in the month, and of their budget.
+function Month({ spent, budget: b }: { spent: string; budget?: Budget }) {
+  if (b?.window === "month")
+    return (
+      <span>
+        <UsedMeter b={b} /> {usedText(b)} <UsedBadge b={b} />
+      </span>
+    );
+  return (
+    <>
+      <span>{spent}</span>{" "}
+      {b && (
+        <span class="muted">
+          {usedText(b)}
+          {perWindow[b.window]} <UsedBadge b={b} />
+        </span>
+      )}
+    </>
+  );
+}
 
 const nameOf = (p: PersonRow) => p.name || p.email || p.id;
 
 // People are those who have a role on the machine, and the open invitations.
 export default function People({ machine, session }: PageProps) {
   const list = useLoad(async () => {
-    const [people, keys] = await Promise.all([machine.get<PeopleList>("/people"), machine.list<KeyRow>("/keys")]);
-    return { ...people, keys };
+    const [people, keys, budgets] = await Promise.all([
+      machine.get<PeopleList>("/people"),
+      machine.list<KeyRow>("/keys"),
+      machine.list<Budget>("/budgets"),
+    ]);
+    return { ...people, keys, budgets };
   }, [machine]);
+  useRefresh(list.reload, refreshMs);
   const [editing, edit] = useState<PersonRow | "new" | null>(null);
   const [link, setLink] = useState<InvitationRow | null>(null);
   const [removing, setRemoving] = useState<PersonRow | null>(null);
@@ -52,6 +94,8 @@ export default function People({ machine, session }: PageProps) {
       toast(`${nameOf(p)} is signed out everywhere.`);
       await list.reload();
     });
+  const spentBy = (id: string) => sum(keysOf(id), (k) => k.spentMonthUsd);
+  const spend = moneyLike((list.data?.data ?? []).map((p) => spentBy(p.id)));
   const active = removing ? keysOf(removing.id).filter((k) => !k.pausedAt) : [];
   return (
     <Page
@@ -65,27 +109,28 @@ export default function People({ machine, session }: PageProps) {
     >
       {act.error && <ErrorBox>{act.error}</ErrorBox>}
       <Load of={list} what="people">
-        {({ data, invitations }) => (
+        {({ data, invitations, budgets }) => (
           <>
             {data.length === 0 ? (
               <Empty title="No people yet">
                 <p>Invite someone by a link. They sign in with it, without an account elsewhere.</p>
               </Empty>
             ) : (
-              <Table label="People" stacked>
+              <Table label="People" stacked list>
                 <thead>
                   <tr>
                     <th>Name</th>
                     <th>Role</th>
                     <th>Last seen</th>
-                    <th class="num">Keys</th>
+                    <th class="num spare">Keys</th>
+                    <th>Spend this month</th>
                     <ActionsHead />
                   </tr>
                 </thead>
                 <tbody>
                   {data.map((p) => (
                     <tr key={p.id}>
-                      <th scope="row">
+                      <th scope="row" class="fill">
                         <Cut>{nameOf(p)}</Cut> {p.id === session.personId && <Badge>You</Badge>}
                         {p.email && p.name && <div class="muted small">{p.email}</div>}
                       </th>
@@ -95,8 +140,14 @@ export default function People({ machine, session }: PageProps) {
                       <td class="when" data-label="Last seen">
                         <Time at={p.lastSeen} /> {p.sessions > 0 && <Badge kind="good">Signed in</Badge>}
                       </td>
-                      <td class="num" data-label="Keys">
+                      <td class="num spare" data-label="Keys">
                         {number(keysOf(p.id).length)}
+                      </td>
+                      <td class="limits wraps" data-label="This month">
+                        <Month
+                          spent={spent(spentBy(p.id), unpricedOf(keysOf(p.id)), spend)}
+                          budget={budgetOf(p, budgets)}
+                        />
                       </td>
                       <td class="num full">
                         <Button kind="quiet" aria-label={`Change ${nameOf(p)}`} onClick={() => edit(p)}>
