@@ -3,7 +3,7 @@ import type { Machine } from "../api";
 import type { ConnectionRow, ProviderRow, Quota, SettingValues, StatusPage, Timelines } from "../api-types";
 import { families, providerName } from "../connections";
 import { count, number } from "../format";
-import { useAction, useLoad, useNow } from "../hooks";
+import { refreshMs, useAction, useLoad, useNow, useRefresh } from "../hooks";
 import { Icon } from "../icons";
 import { Monogram } from "../monogram";
 import { moved, Order } from "../order";
@@ -45,6 +45,7 @@ function List({ machine, machineName }: PageProps) {
   const reported = useLoad(() => machine.list<StatusPage>("/health/providers"), [machine]);
   const order = useAction(),
     [progress, setProgress] = useState("");
+  useRefresh(rows.reload, order.busy ? 0 : refreshMs); // a move shows its order before it is saved
   const now = useNow(
     !!rows.data?.conns.some((c) => c.cooldownUntil) || !!rows.data?.quotas.some((q) => q.windows.length > 0),
   );
@@ -77,7 +78,7 @@ function List({ machine, machineName }: PageProps) {
   const add = (
     <a class="button main" href={to(machine.id, "providers", "add")}>
       <Icon name="plus" />
-      Add provider
+      Add account
     </a>
   );
   return (
@@ -94,7 +95,6 @@ function List({ machine, machineName }: PageProps) {
           ) : (
             "this machine"
           )}
-          .
         </>
       }
     >
@@ -105,7 +105,7 @@ function List({ machine, machineName }: PageProps) {
       <Load of={rows} what="accounts">
         {({ conns, catalog, quotas, strategy }) =>
           conns.length === 0 ? (
-            <Empty title="No providers yet">
+            <Empty title="No accounts yet">
               <p class="muted">
                 Connect your account at a provider. Your apps can then call its models with an API key of this machine.
               </p>

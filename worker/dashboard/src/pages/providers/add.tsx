@@ -45,10 +45,19 @@ const guideOf = (of: Addable) =>
 
 // AddConnection creates a connection, tried after all others, and tests it.
 export function AddConnection({ machine, of, priority, onClose }: Props) {
-  const [added, setAdded] = useState(""); // id
+  const [added, setAdded] = useState<[id: string, name: string] | null>(null);
   const title = typeof of === "string" ? families.find(([id]) => id === of)![1] : of.name;
-  if (added) return <Added machine={machine} title={title} id={added} onClose={onClose} />;
-  return <Form title={title} machine={machine} of={of} priority={priority} onAdded={setAdded} onClose={onClose} />;
+  if (added) return <Added machine={machine} id={added[0]} name={added[1]} onClose={onClose} />;
+  return (
+    <Form
+      title={title}
+      machine={machine}
+      of={of}
+      priority={priority}
+      onAdded={(id, name) => setAdded([id, name || title])}
+      onClose={onClose}
+    />
+  );
 }
 
 // withoutSecrets returns the part of a form's input that is remembered.
@@ -62,7 +71,7 @@ function Form({
   priority,
   onAdded,
   onClose,
-}: Props & { title: string; onAdded: (id: string) => void }) {
+}: Props & { title: string; onAdded: (id: string, name?: string) => void }) {
   const row = typeof of === "string" || isServer(of) ? null : of;
   const server = isServer(of) ? of : null;
   const [method, setMethod] = useState<Flow | "key">(row?.connect[0] ?? "key");
@@ -74,7 +83,7 @@ function Form({
   );
   const done = (id: string) => {
     draft.clear();
-    onAdded(id);
+    onAdded(id, typed.name?.trim());
   };
   const save = useAction();
   const type = (name: string, value: string) => setTyped((all) => ({ ...all, [name]: value }));
@@ -187,10 +196,10 @@ function Form({
           typed={typed}
           onType={type}
           required={!!row && !row.keyFree}
+          optional={!row || row.keyFree}
           hint={
             <>
               Stored encrypted and never shown again.
-              {!row && " If the server needs no key, enter any text: its models are listed only with one."}
               {row?.keyUrl && (
                 <>
                   {" "}

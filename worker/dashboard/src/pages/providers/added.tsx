@@ -6,20 +6,12 @@ import { useAction } from "../../hooks";
 import { to } from "../../route";
 import { toast } from "../../toast";
 import { Badge, Button, ErrorBox } from "../../ui";
-import { isOk, isUntested, type Outcome, outcomeText, testConnection } from "./test";
+import { isOk, isUntested, type Outcome, outcomeText, savedText, testConnection } from "./test";
 
 interface Check {
   test: Outcome;
   models: string;
 }
-
-// savedText says what has become of an account that was saved and tested.
-export const savedText = (name: string, outcome: Outcome) =>
-  isOk(outcome)
-    ? `${name} is connected`
-    : isUntested(outcome)
-      ? `${name} was saved`
-      : `${name} was saved, but the test failed`;
 
 // testSaved tests an account that was saved. It returns what to announce, and throws what has failed.
 export async function testSaved(machine: Machine, id: string, name: string): Promise<string> {
@@ -32,13 +24,14 @@ export async function testSaved(machine: Machine, id: string, name: string): Pro
 // Added tests a new connection and shows the result, with its list of models.
 export function Added({
   machine,
-  title,
   id,
+  name,
   onClose,
 }: {
   machine: Machine;
-  title: string;
   id: string;
+  /** that was given, else the provider's */
+  name: string;
   onClose: () => void;
 }) {
   const [check, setCheck] = useState<Check | null>(null);
@@ -62,7 +55,7 @@ export function Added({
   const ok = !!check && isOk(check.test),
     untested = !!check && isUntested(check.test);
   return (
-    <Dialog title={check ? savedText(title, check.test) : `Testing ${title}`} onClose={onClose}>
+    <Dialog title={check ? savedText(name, check.test) : `Testing ${name}`} onClose={onClose}>
       <div class="stack" role="status">
         {!check ? (
           <p class="row tight muted">
@@ -82,7 +75,12 @@ export function Added({
         )}
       </div>
       <div class="row wrap">
-        <a class="button main" href={to(machine.id, "providers", id)}>
+        {ok && (
+          <a class="button main" href={to(machine.id, "playground")}>
+            Open the playground
+          </a>
+        )}
+        <a class={ok || !check ? "button" : "button main"} href={to(machine.id, "providers", id)}>
           {ok || !check ? "Choose models" : "Edit"}
         </a>
         <a class="button" href={to(machine.id, "providers")}>

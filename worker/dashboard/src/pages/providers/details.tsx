@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Machine } from "../../api";
 import type { ConnectionRow, ProviderRow } from "../../api-types";
-import { address, family, varLabel, varsOf } from "../../connections";
+import { address, family, originOf, varLabel, varsOf } from "../../connections";
 import { Confirm } from "../../confirm";
 import { useDraft } from "../../draft";
 import { useAction } from "../../hooks";
@@ -56,6 +56,8 @@ export function Details({
   const compatible = family(c.provider) !== "";
   const auth = known?.auth ?? "bearer";
   const hasBase = compatible || known?.baseUrlAllowed || !!data.baseUrl;
+  const moved =
+    hasBase && c.hasKey && originOf(address(base) || known?.baseUrl) !== originOf(data.baseUrl || known?.baseUrl); // docs/reference/reliability.md, T14
   const submit = (e: Event) => {
     e.preventDefault();
     const secrets = secretBody(auth, typed);
@@ -118,7 +120,7 @@ export function Details({
             required={compatible}
             placeholder={known?.baseUrl}
             focused={fix === "url"}
-            hint="Changing the host clears the saved key."
+            hint="The saved key is not sent to another host or port."
           />
         )}
         {c.authType !== "oauth" && auth !== "none" && (
@@ -126,7 +128,12 @@ export function Details({
             auth={auth}
             typed={typed}
             focused={fix === "key"}
-            hint="Leave empty to keep the current key."
+            required={moved}
+            hint={
+              moved
+                ? "The address has another host or port: enter the key for it. The saved one is removed."
+                : "Leave empty to keep the current key."
+            }
             onType={(f, v) => setTyped((all) => ({ ...all, [f]: v }))}
           />
         )}

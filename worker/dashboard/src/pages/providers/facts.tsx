@@ -2,7 +2,7 @@
 // its last error.
 import { sentence } from "../../api";
 import type { ConnectionRow } from "../../api-types";
-import { spent } from "../../amounts";
+import { cents, spent } from "../../amounts";
 import { count } from "../../format";
 import { Time } from "../../time";
 import { hasFailed } from "./health";
@@ -38,7 +38,7 @@ export function Used({ c }: { c: ConnectionRow }) {
       </span>
       {c.spentMonthUsd > 0 && (
         <span>
-          {spent(c.spentTodayUsd, unpriced)} today, {spent(c.spentMonthUsd, unpriced)} this month
+          {spent(c.spentTodayUsd, unpriced, cents)} today, {spent(c.spentMonthUsd, unpriced, cents)} this month
         </span>
       )}
       {unpriced > 0 && <span class="extra">{count(unpriced, "attempt")} without a known price this month</span>}

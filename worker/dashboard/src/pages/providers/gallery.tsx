@@ -65,7 +65,7 @@ export function Gallery({ machine }: PageProps) {
   );
   return (
     <Page
-      title="Add provider"
+      title="Add account"
       intro="Choose a provider, or connect any server that is compatible with OpenAI or Anthropic."
       actions={
         <a class="button" href={to(machine.id, "providers")}>

@@ -38,6 +38,7 @@ export function statusOf(c: ConnectionRow, now: number): [kind: Kind, text: stri
   }
   if (c.health === "untested" && !c.lastSuccessAt && c.lastHour.attempts > 0) return unproven;
   if (c.health === "blocked" && c.blockedPlace) return ["warn", `Blocked in ${c.blockedPlace}`];
+  if (c.health === "key_refused" && !c.hasKey) return ["bad", "Needs a key"];
   return healths[c.health] ?? ["", c.health];
 }
 

@@ -54,6 +54,7 @@ export function Credential({
   typed,
   onType,
   required,
+  optional,
   focused,
   hint,
 }: {
@@ -61,6 +62,8 @@ export function Credential({
   typed: Typed;
   onType: (field: string, value: string) => void;
   required?: boolean;
+  /** calls may go out without one */
+  optional?: boolean;
   /** the first input has the focus */
   focused?: boolean;
   hint?: ComponentChildren;
@@ -69,7 +72,7 @@ export function Credential({
   return (
     <>
       {secrets.map(({ field, label, long }, i) => (
-        <Field key={field} label={label} hint={i === 0 ? hint : undefined}>
+        <Field key={field} label={optional ? `${label} (optional)` : label} hint={i === 0 ? hint : undefined}>
           {long ? (
             <textarea
               ref={focused && i === 0 ? focus : undefined}
@@ -137,13 +140,14 @@ export function BaseUrlInput({
     <Field
       label="Base URL"
       hint={
-        saved !== value.trim() ? (
-          <>
-            Saved as <code>{saved}</code>
-          </>
-        ) : (
-          hint
-        )
+        <>
+          {saved !== value.trim() && (
+            <>
+              Saved as <code>{saved}</code>.{" "}
+            </>
+          )}
+          {hint}
+        </>
       }
     >
       <input

@@ -16,14 +16,14 @@ export function Reported({ page }: { page?: StatusPage }) {
   if (!page) return null;
   const link = (
     <a href={page.page} target="_blank" rel="noreferrer">
-      Status page<span class="hidden"> of {page.name}</span>
+      {page.name} status
     </a>
   );
   if (!(page.indicator in indicators)) {
     return (
       <p class="small muted row tight wrap">
-        <span>{page.name}’s status page could not be read.</span>
         {link}
+        <span>The page could not be read.</span>
       </p>
     );
   }
@@ -31,15 +31,14 @@ export function Reported({ page }: { page?: StatusPage }) {
   const said = [page.indicator !== "none" && page.description, page.incidents?.join(", ")].filter(Boolean).join(" — ");
   return (
     <p class="small muted row tight wrap">
-      <span>{page.name} reports:</span>
+      {link}
       <Badge kind={kind}>{text}</Badge>
       {said && <bdi>{said}</bdi>}
       {page.readAt && (
-        <span class="desk">
-          read at <Time at={page.readAt} as="clock" />
+        <span>
+          checked <Time at={page.readAt} as="clock" />
         </span>
       )}
-      {link}
     </p>
   );
 }

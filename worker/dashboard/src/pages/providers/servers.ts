@@ -1,3 +1,5 @@
+import list from "../../../../../server/cli/servers.json" with { type: "json" };
+
 // Programs that serve models by OpenAI's API, with their usual addresses.
 export interface Server {
   id: string;
@@ -10,33 +12,8 @@ export interface Server {
   also: string;
 }
 
-export const servers: Server[] = [
-  { id: "vllm", name: "vLLM", initials: "vL", baseUrl: "http://localhost:8000/v1", prefix: "vllm", also: "" },
-  {
-    id: "lmstudio",
-    name: "LM Studio",
-    initials: "LM",
-    baseUrl: "http://localhost:1234/v1",
-    prefix: "lmstudio",
-    also: "lmstudio",
-  },
-  {
-    id: "llamacpp",
-    name: "llama.cpp",
-    initials: "lc",
-    baseUrl: "http://localhost:8080/v1",
-    prefix: "llama",
-    also: "llamacpp llama-server gguf",
-  },
-  {
-    id: "litellm",
-    name: "LiteLLM",
-    initials: "LL",
-    baseUrl: "http://localhost:4000/v1",
-    prefix: "litellm",
-    also: "proxy",
-  },
-];
+// weir accounts add takes the same ones.
+export const servers: Server[] = list;
 
 // serverFits reports whether a server is meant by a search, in lower case.
 export const serverFits = (s: Server, query: string) =>

@@ -17,6 +17,14 @@ export const isUntested = (outcome: Outcome) => typeof outcome === "object" && o
 
 export const outcomeText = (outcome: Outcome) => (typeof outcome === "string" ? outcome : testText(outcome));
 
+// savedText says what has become of an account that was saved and tested.
+export const savedText = (name: string, outcome: Outcome) =>
+  isOk(outcome)
+    ? `${name} is connected`
+    : isUntested(outcome)
+      ? `${name} was saved`
+      : `${name} was saved, but the test failed`;
+
 // useTest tests a connection when run is called, and reloads it with onChange.
 export function useTest(machine: Machine, id: string, onChange: () => Promise<void>) {
   const [outcome, setOutcome] = useState<Outcome | null>(null);
