@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { Budget, ConnectionRow, KeyRow, List, ProviderRow, Quota, RequestRow } from "../api-types";
 import { providerName } from "../connections";
 import { Tabs } from "../tabs";
-import { useLoad, useRefresh } from "../hooks";
+import { refreshMs, useLoad, useRefresh } from "../hooks";
 import { Lazy } from "../lazy";
 import { Load, Page, Section } from "../layout";
 import type { PageProps } from "../page";
@@ -17,7 +17,6 @@ import { Week } from "./overview/week";
 import { Cut, ErrorBox } from "../ui";
 
 const newMs = 4000; // between refreshes, while the checklist or an error is shown
-const refreshMs = 30_000;
 const failures = 5; // that are listed
 
 const loadTool = () => import("./overview/tool");
@@ -63,6 +62,9 @@ export default function Overview({ machine, machineName, has }: PageProps) {
 
   const progress = accounts.data && start.data && progressOf(accounts.data.conns, start.data);
   const isNew = !!progress && !hidden && progress.some((done) => !done);
+  // bare is whether there is nothing to show but the checklist.
+  const rows = [accounts.data?.conns, budgets.data, failed.data];
+  const bare = isNew && rows.every((all) => all?.length === 0) && !week.data?.total.requests;
   const needs = accounts.data ? needsOf(accounts.data) : [];
   // The catalogue is the largest answer; only new machines and repairs need it.
   const named = isNew || needs.length > 0;
@@ -82,7 +84,7 @@ export default function Overview({ machine, machineName, has }: PageProps) {
     <Page
       title="Overview"
       intro={machineName && <Cut>{machineName}</Cut>}
-      actions={<Tabs label="Period" value={range} items={ranges} onPick={setRange} />}
+      actions={!bare && <Tabs label="Period" value={range} items={ranges} onPick={setRange} />}
     >
       {said && <ErrorBox retry={reload}>{said}</ErrorBox>}
       {isNew && (
@@ -118,16 +120,18 @@ export default function Overview({ machine, machineName, has }: PageProps) {
           }}
         />
       )}
-      <Load of={series} said={said} what="figures" rows={2}>
-        {(s) => <Figures machine={machine} range={range} series={s} />}
-      </Load>
+      {!bare && (
+        <Load of={series} said={said} what="figures" rows={2}>
+          {(s) => <Figures machine={machine} range={range} series={s} />}
+        </Load>
+      )}
       {!!week.data?.total.requests && <Week machine={machine} series={week.data} />}
       <Load of={accounts} said={said} what="accounts" rows={1}>
         {(a) =>
           a.conns.length > 0 && <Accounts machine={machine} catalog={catalog} {...a} onChange={accounts.reload} />
         }
       </Load>
-      {above && !unknown && (
+      {above && !unknown && !bare && (
         <div class="grid wide">
           <Section
             title="Recent failures and refusals"

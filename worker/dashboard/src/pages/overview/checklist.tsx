@@ -77,7 +77,7 @@ export function Checklist({
         {machine.may("editor") && catalog.length > 0 && (
           <PasteKey machine={machine} catalog={catalog} adding={adding} onChange={onAccount} />
         )}
-        <a class="button quiet" href={to(machine.id, "providers", "add")}>
+        <a class="small" href={to(machine.id, "providers", "add")}>
           All providers, your own servers
         </a>
       </>,
@@ -86,16 +86,13 @@ export function Checklist({
       "Connect a tool",
       tool,
       <>
-        {hasAccount && (
-          <p class="muted">Choose a tool. Its command is copied: it creates a key and writes the tool’s settings.</p>
-        )}
-        {hasAccount &&
-          popularTools.map(([id, name]) => (
-            <Button key={id} icon="copy" onClick={() => onTool(id)}>
-              {name}
-            </Button>
-          ))}
-        <a class="button quiet" href={to(machine.id, "connect")}>
+        <p class="muted">Choose a tool. Its command is copied: it creates a key and writes the tool’s settings.</p>
+        {popularTools.map(([id, name]) => (
+          <Button key={id} icon="copy" onClick={() => onTool(id)}>
+            {name}
+          </Button>
+        ))}
+        <a class="small" href={to(machine.id, "connect")}>
           All tools
         </a>
       </>,
@@ -132,7 +129,7 @@ export function Checklist({
                 {title}
                 <span class="hidden">{done ? ": done" : ": not done"}</span>
               </h3>
-              {!done && <div class="row wrap tight">{what}</div>}
+              {!done && (i === 0 || hasAccount) && <div class="row wrap tight">{what}</div>}
             </div>
           </li>
         ))}

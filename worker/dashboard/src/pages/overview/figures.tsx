@@ -1,6 +1,6 @@
 import type { Machine } from "../../api";
-import { lowerBound, money, type Write } from "../../amounts";
-import { clock, compact, count, day, inSeconds, latency, number, percent } from "../../format";
+import { cents, lowerBound, money, type Write } from "../../amounts";
+import { clock, compact, count, day, latency, number, percent } from "../../format";
 import { Fit } from "../../layout";
 import { to } from "../../route";
 import { approximate, successRate } from "../usage/outcomes";
@@ -71,7 +71,7 @@ interface Figure {
   value: (c: Counts) => number | undefined;
   text: Write;
   /** as the total is shown, if it is not exact */
-  short?: (n: number) => string;
+  short?: Write;
   /** what the total leaves out */
   note?: (c: Counts) => string;
 }
@@ -95,13 +95,16 @@ const figures: Figure[] = [
     text: number,
     short: compact,
     note: (c) =>
-      c.inputTokens || c.outputTokens ? `${compact(c.inputTokens ?? 0)} in, ${compact(c.outputTokens ?? 0)} out` : "",
+      c.inputTokens || c.outputTokens
+        ? `${compact(c.inputTokens ?? 0)} in, ${compact(c.outputTokens ?? 0)} out${c.requests ? "" : ", by account tests"}`
+        : "",
   },
   {
     name: "Spend",
     metric: "cost",
     value: (c) => (c.unpricedAttempts && !c.costUsd ? undefined : (c.costUsd ?? 0)),
     text: money,
+    short: cents,
     note: (c) => (c.unpricedAttempts ? `cost of ${count(c.unpricedAttempts, "attempt")} unknown` : ""),
   },
   {
@@ -109,7 +112,6 @@ const figures: Figure[] = [
     metric: "p95",
     value: (c) => c.latencyP95Ms || undefined,
     text: latency,
-    short: (n) => inSeconds(n, latency),
   },
 ];
 

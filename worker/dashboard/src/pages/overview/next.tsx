@@ -27,6 +27,8 @@ interface Step {
   action: string;
   page: string[];
   query?: string;
+  /** it is about a fault */
+  fault?: boolean;
 }
 
 // nextStep returns the one thing to do next, the most urgent first, or null.
@@ -37,12 +39,14 @@ export function nextStep(k: Known): Step | null {
       text: (
         <>
           <Cut>{broken.name}</Cut>: {broken.badge.toLowerCase()}.
-          {k.needs.length > 1 && ` ${count(k.needs.length - 1, "other account")} too.`}
+          {k.needs.length > 1 &&
+            ` ${count(k.needs.length - 1, "other account")} ${k.needs.length === 2 ? "needs" : "need"} attention too.`}
         </>
       ),
       action: "Fix it",
       page: ["providers", broken.id],
       query: broken.query,
+      fault: true,
     };
   const budget = k.budgets.toSorted((a, b) => shareOf(b) - shareOf(a)).find((b) => shareOf(b) >= almostUsed);
   if (budget)
@@ -54,6 +58,7 @@ export function nextStep(k: Known): Step | null {
       ),
       action: "Change the budget",
       page: ["budgets"],
+      fault: budget.exhausted,
     };
   const active = k.conns.filter((c) => c.isActive),
     untested = active.filter((c) => !c.lastSuccessAt);
@@ -65,7 +70,7 @@ export function nextStep(k: Known): Step | null {
     };
   if (k.unpriced > 0)
     return {
-      text: `${count(k.unpriced, "attempt")} this week without a price, so the spend shown is too low. The price of your own server can be 0.`,
+      text: `${count(k.unpriced, "attempt")} in the last 7 days without a price, so the spend shown is too low. The price of your own server can be 0.`,
       action: "Set prices",
       page: ["models"],
       query: "view=prices",
@@ -91,7 +96,7 @@ export function nextStep(k: Known): Step | null {
 export function Next({ machine, known }: { machine: Machine; known: Known }) {
   const step = nextStep(known);
   return (
-    <section class="card next row between wrap" aria-label="Next step">
+    <section class={`card next row between wrap ${step?.fault ? "warn" : ""}`} aria-label="Next step">
       <p>
         <strong>Next step</strong> {step?.text ?? "Nothing to do. Everything works."}
       </p>

@@ -5,7 +5,7 @@ import { popular } from "../../connections";
 import type { Action } from "../../hooks";
 import { toast } from "../../toast";
 import { Button, ErrorBox, Field } from "../../ui";
-import { isOk, isUntested, outcomeText, testConnection } from "../providers/test";
+import { isOk, isUntested, outcomeText, savedText, testConnection } from "../providers/test";
 
 // copied is what may stand before a key, which the gateway leaves out too.
 const copied = /^["'`\s]*(export\s+)?(\w*_\w*\s*=)?["'`\s]*(authorization:\s*)?(bearer\s+)?["'`]*/i;
@@ -25,7 +25,7 @@ function withKeyAlone(catalog: ProviderRow[]) {
 }
 
 // PasteKey adds an account by its key alone. A pasted key that names its provider is added at once.
-// An account that fails its test is deleted again, so that another key can be pasted.
+// An account whose key is refused is deleted again, so that another key can be pasted.
 export function PasteKey({
   machine,
   catalog,
@@ -39,23 +39,31 @@ export function PasteKey({
   onChange: (model?: string) => Promise<void>;
 }) {
   const [key, setKey] = useState(""),
-    [chosen, choose] = useState("");
+    [chosen, choose] = useState(""),
+    [failed, setFailed] = useState<[id: string, name: string] | null>(null); // saved, but its test has failed
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
     if (!document.activeElement?.matches("input, select, textarea, dialog *")) field.current?.focus();
   }, []);
   const known = providerOf(key, catalog);
   const provider = known ?? catalog.find((p) => p.id === chosen);
+  const test = async (id: string, name: string) => {
+    const found = await testConnection(machine, id);
+    const ok = isOk(found) || isUntested(found),
+      refused = typeof found === "object" && found.error === "unauthorized";
+    if (refused) await machine.del(`/providers/${id}`);
+    setFailed(ok || refused ? null : [id, name]);
+    await onChange(typeof found === "object" && found.ok ? found.model : undefined);
+    setKey(""); // for another one
+    if (refused) throw new Error(`${name} was not added. ${outcomeText(found)}`);
+    if (!ok) throw new Error(`${savedText(name, found)}. ${outcomeText(found)}`);
+    toast(`${name} is connected.`);
+  };
   const add = (apiKey: string, p: ProviderRow) =>
     adding.run(async () => {
+      setFailed(null);
       const { id } = await machine.post<ConnectionRow>("/providers", { provider: p.id, apiKey });
-      const test = await testConnection(machine, id);
-      const ok = isOk(test) || isUntested(test);
-      if (!ok) await machine.del(`/providers/${id}`);
-      await onChange(typeof test === "object" && test.ok ? test.model : undefined);
-      setKey(""); // for another one
-      if (!ok) throw new Error(`${p.name} was not added. ${outcomeText(test)}`);
-      toast(`${p.name} is connected.`);
+      await test(id, p.name);
     });
   return (
     <form
@@ -101,7 +109,9 @@ export function PasteKey({
           </select>
         </Field>
       )}
-      {adding.error && <ErrorBox>{adding.error}</ErrorBox>}
+      {adding.error && (
+        <ErrorBox retry={failed ? () => adding.run(() => test(...failed)) : undefined}>{adding.error}</ErrorBox>
+      )}
       {key && (
         <Button type="submit" kind="main" busy={adding.busy}>
           Add and test
