@@ -13,7 +13,7 @@ import { Popover } from "../popover";
 import { replace, to } from "../route";
 import { Time } from "../time";
 import { Button, Empty, ErrorBox } from "../ui";
-import { Views } from "../views";
+import { NoRequests, Views } from "../views";
 import { VirtualBody } from "../virtual";
 import { Details } from "./requests/details";
 import { type NameOf, saveJson, type RequestPage } from "./requests/export";
@@ -93,9 +93,7 @@ export default function Requests({ machine, args: [open] }: PageProps) {
             filters.any ? (
               <Empty title="No requests found" />
             ) : (
-              <Empty title="No requests yet">
-                <p>Requests appear here within seconds.</p>
-              </Empty>
+              <NoRequests machine={machine} />
             )
           ) : (
             <>
@@ -109,7 +107,7 @@ export default function Requests({ machine, args: [open] }: PageProps) {
                     <th class="num">Latency</th>
                     <th class="num spare">Tokens</th>
                     <th class="num">Cost</th>
-                    <th>Key</th>
+                    <th class="spare">Key</th>
                   </tr>
                 </thead>
                 <VirtualBody rows={data} columns={8} keyOf={(r) => r.seq}>

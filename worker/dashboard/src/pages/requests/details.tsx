@@ -14,7 +14,7 @@ import { Badge, Cut, Notice } from "../../ui";
 import { Bodies } from "./bodies";
 import { explainLink } from "./explain";
 import { changed } from "./changed";
-import { outcome, statusText } from "./outcome";
+import { meaningOf, outcome, statusText } from "./outcome";
 import { costText, Models, Named } from "./row";
 import { Waterfall } from "./waterfall";
 
@@ -61,6 +61,8 @@ function Shown({
   keyName,
 }: Omit<Props, "id" | "listed" | "onClose"> & { r: RequestRow }) {
   const result = outcome(r);
+  const meaning = meaningOf(r);
+  const cause = r.message ?? (r.attempts === r.failed?.length ? r.failed.at(-1)?.text : undefined);
   const explain = machine.may("viewer") && explainLink(machine.id, r);
   const missing = r.error === "no_credentials" && /^No (.+) account /.exec(r.message ?? "")?.[1]; // provider
   const [notSent, set] = changed(r.dropped);
@@ -73,14 +75,16 @@ function Shown({
       </div>
       {r.error && result.kind !== "" && (
         <Notice kind="warn">
-          {r.message && <span>{r.message} </span>}
+          {cause && <span>{cause} </span>}
           {missing && machine.may("editor") && (
             <a href={`${to(machine.id, "providers", "add")}?q=${encodeURIComponent(missing)}`}>Connect {missing}</a>
           )}{" "}
           <code>{r.error}</code>{" "}
-          <a href={`/docs/reference/errors#${encodeURIComponent(r.error)}`} target="_blank" rel="noreferrer">
-            What this error means
-          </a>
+          {meaning && (
+            <a href={meaning} target="_blank" rel="noreferrer">
+              What this error means
+            </a>
+          )}
         </Notice>
       )}
       <dl class="facts">

@@ -5,6 +5,13 @@ import words from "../../../../../server/cli/requests.json" with { type: "json" 
 // requests show has the same words.
 const { statuses, failures }: Record<string, Record<string, string>> = words;
 
+// meaningOf returns the entry of an error in the documentation, unless the code is a provider's
+// own: those that are not weir's words for what an account did.
+export const meaningOf = (r: RequestRow) =>
+  r.error && (r.attempts === 0 || r.error in failures || r.error.startsWith("upstream_"))
+    ? `/docs/reference/errors#${encodeURIComponent(r.error)}`
+    : undefined;
+
 // unreachable is what an attempt without an answer came to, for which a 502 stands.
 export const unreachable = (code?: string) => code === "upstream_unreachable" && "Unreachable";
 

@@ -25,7 +25,7 @@ export function Models({ r }: { r: RequestRow }) {
   return (
     <span class="models">
       <code>
-        <Middle>{first}</Middle>
+        <Middle end={then ? 6 : undefined}>{first}</Middle>
       </code>
       {then && (
         <>
@@ -97,9 +97,13 @@ export function Row({
         </Estimated>
       </td>
       <td class="num">
-        <Estimated r={r}>{costText(r, cost)}</Estimated>
+        {!r.priced && !r.costUsd && (r.inputTokens || r.unpricedParts?.length) ? (
+          <span class="muted">Unknown</span>
+        ) : (
+          <Estimated r={r}>{costText(r, cost)}</Estimated>
+        )}
       </td>
-      <td class="fill key">
+      <td class="fill key spare">
         <Named id={r.keyId} name={keyName} />
       </td>
     </tr>
