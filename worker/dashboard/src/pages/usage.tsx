@@ -1,10 +1,11 @@
 import { now } from "../clock";
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
+import type { List, RequestRow } from "../api-types";
 import { money, moneyLike } from "../amounts";
-import { compact, count, inSeconds, latency, month, number, when } from "../format";
+import { compact, count, inSeconds, milliseconds, month, number, when } from "../format";
 import { Tabs } from "../tabs";
-import { useLoad } from "../hooks";
+import { refreshMs, useLoad, useRefresh } from "../hooks";
 import { Fit, Load, Page, Section, Table } from "../layout";
 import { Lazy } from "../lazy";
 import { Middle } from "../middle";
@@ -15,7 +16,7 @@ import { Popover } from "../popover";
 import { to, useFilter } from "../route";
 import { Time } from "../time";
 import { Button, Cut, Empty, Notice } from "../ui";
-import { Views } from "../views";
+import { NoRequests, Views } from "../views";
 import type { Line } from "./usage/chart";
 import {
   amount,
@@ -23,9 +24,9 @@ import {
   type Column,
   columns,
   figure,
+  known,
   type Metric,
   metrics,
-  ms,
   partsOf,
   textOf,
   type UsageRow,
@@ -58,7 +59,7 @@ const loadChart = () => import("./usage/chart");
 type RequestsOf = (c: Column, ids?: Ids, when?: string) => string;
 
 // Usage shows how much the machine was used, by month, day or hour and group.
-export default function Usage({ machine }: PageProps) {
+export default function Usage({ machine, has }: PageProps) {
   const period = usePeriod();
   const ids = useIds();
   const [by, setGroup] = useFilter("by", "");
@@ -77,8 +78,14 @@ export default function Usage({ machine }: PageProps) {
     const span = stored(spanOf(asked, now()));
     const get = async (of: Period) => ({ ...(await machine.get<Report>(`/usage?${query(of)}`)), unit: of.unit });
     const [report, before] = await Promise.all([get(span), compare && span.before ? get(stored(span.before)) : null]);
-    return { ...report, by: group, ...(compare ? { before } : {}) };
+    const unused =
+      has("GET /api/requests") &&
+      !report.data.length &&
+      !wanted &&
+      !(await machine.get<List<RequestRow>>("/requests?limit=1")).data.length;
+    return { ...report, by: group, unused, ...(compare ? { before } : {}) };
   }, [machine, range, from, last, unit, group, compare, wanted]);
+  useRefresh(usage.reload, usage.error ? refreshMs : 0); // the gateway may be back
   const named = usage.data
     ? [...usage.data.data, ...(usage.data.groups ?? [])].map((r) => namedId(r, usage.data!.by))
     : [];
@@ -132,7 +139,9 @@ export default function Usage({ machine }: PageProps) {
       )}
       <Load of={usage} what="usage" rows={4}>
         {(u) =>
-          u.data.length === 0 ? (
+          u.unused ? (
+            <NoRequests machine={machine} />
+          ) : u.data.length === 0 ? (
             <Empty title={wanted ? "No usage matches the filters" : "No usage in this period"}>
               <p>Requests appear here within seconds.</p>
             </Empty>
@@ -272,6 +281,7 @@ function Shown({ u, name, names, machineId, ids, picks, metric, onMetric, onGrou
             lines,
             bars: !!metric.stacks,
             format: metric.text,
+            mark: (n) => shorter(metric)(n).replace(/^[≈≤] /, ""), // no figure that was measured
             whole: !metric.decimals,
             label: `${title}, ${spanText}. The table below has the numbers.`,
           }}
@@ -380,10 +390,12 @@ function Shown({ u, name, names, machineId, ids, picks, metric, onMetric, onGrou
       <p class="muted small">
         A request counts once, by its outcome, and may take several attempts with providers. Success rate and latency
         leave out what the gateway refused. A request for which no account could be tried lowers the success rate and
-        has no latency. {estimatedText(figure(u.total, "estimatedAttempts"))}
+        has no latency; percentiles of it (≈) are accurate to a fifth.{" "}
+        {estimatedText(figure(u.total, "estimatedAttempts"))}
         {figure(u.total, "left") > 0 &&
           `${count(figure(u.total, "left"), "answer")} ${figure(u.total, "left") === 1 ? "was" : "were"} cut off by the client. `}
-        Numbers link to the requests that are stored.
+        Tests of accounts count in attempts, tokens and cost, without a request and a key. Numbers link to the requests
+        that are stored.
       </p>
     </>
   );
@@ -402,19 +414,21 @@ const estimatedText = (n: number) =>
 // linesOf returns what the chart draws: the groups with the most, and for sums the
 // others together. A metric with parts is drawn by them if there is no group.
 function linesOf(u: Report, rows: GroupUsage[], times: string[], metric: Metric, name: (id: string) => string): Line[] {
-  const of = (g: GroupUsage, value: (r: UsageRow) => number) => times.map((at) => value(g.times.get(at) ?? {}));
+  const of = (g: GroupUsage, value: (r: UsageRow) => number | null) => times.map((at) => value(g.times.get(at) ?? {}));
   const plain = (r: UsageRow) => amount(metric, r);
   let lines: Line[];
   if (u.by === "" && metric.parts && rows.length > 0)
-    lines = partsOf(metric).map(({ name, color, value }) => ({ name, color, values: of(rows[0], value) }));
+    lines = partsOf(metric)
+      .map(({ name, color, value }) => ({ name, color, values: of(rows[0], value) }))
+      .filter((line, i) => i === 0 || line.values.some((n) => n !== 0));
   else {
-    lines = rows.slice(0, maxLines).map((g) => ({ name: name(g.id), values: of(g, plain) }));
+    lines = rows.slice(0, maxLines).map((g) => ({ name: name(g.id), values: of(g, (r) => known(metric, r)) }));
     const rest = rows.slice(maxLines).map((g) => of(g, plain));
     if (metric.stacks && rest.length > 0)
       lines.push({
         name: `Other (${rest.length})`,
         color: "rest",
-        values: times.map((_, i) => rest.reduce((sum, values) => sum + values[i], 0)),
+        values: times.map((_, i) => rest.reduce((sum, values) => sum + (values[i] ?? 0), 0)),
       });
   }
   // The previous period of the same length in the same unit; of groups only sums add up.
@@ -425,6 +439,9 @@ function linesOf(u: Report, rows: GroupUsage[], times: string[], metric: Metric,
   }
   return lines;
 }
+
+// shorter returns what writes the values of a column where there is little room.
+const shorter = (c: Column) => (c.text === number ? compact : c.text === milliseconds ? inSeconds : c.text);
 
 // Figure is a number that leads to its requests.
 function Figure({
@@ -446,9 +463,7 @@ function Figure({
 }) {
   const text = textOf(c, r);
   if (text === "–" || amount(c, r) === 0) return <>{text}</>;
-  const timed = c.text === ms || c.text === latency ? c.text : undefined;
-  const shorter = c.text === number ? compact : timed && ((n: number) => inSeconds(n, timed));
-  const written = textOf(c, r, (short && shorter) || (spend && c.text === money ? spend : c.text));
+  const written = textOf(c, r, short ? shorter(c) : spend && c.text === money ? spend : c.text);
   const marked = approximate(c.metric?.id ?? c.field, written, figure(r, "estimatedAttempts"));
   return (
     <a

@@ -48,6 +48,7 @@ function paint(line: Line, color: string, bars: boolean, points: boolean, alone:
   return {
     stroke: color,
     width: 2,
+    spanGaps: true,
     points: { show: points, size: 6, fill: color },
     ...(alone ? { fill: color.replace(/^rgb\((.+)\)$/, "rgba($1, .14)") } : {}),
   };
@@ -64,6 +65,7 @@ export default function Chart({
   bars = false,
   label,
   format,
+  mark,
   whole,
 }: {
   times: { name: string; ms: number }[];
@@ -72,6 +74,8 @@ export default function Chart({
   bars?: boolean;
   label: string;
   format: (n: number) => string;
+  /** writes a mark of the axis */
+  mark: (n: number) => string;
   whole: boolean;
 }) {
   const box = useRef<HTMLDivElement>(null),
@@ -125,11 +129,17 @@ export default function Chart({
         axes: [
           {
             ...axis,
+            grid: { show: false },
             space: 56,
             incrs: distances.map((n) => n * step),
             values: (_, marks) => marks.map((s) => text(s * 1000)),
           },
-          { ...axis, size: 68, ...(whole ? { incrs: steps } : {}), values: (_, marks) => marks.map(format) },
+          {
+            ...axis,
+            size: 68,
+            ...(whole ? { incrs: steps } : {}),
+            values: (_, marks) => marks.map(mark),
+          },
         ],
         series: [{}, ...order.map((n) => paint(lines[n], swatches[n], bars, times.length < 40, lines.length === 1))],
         hooks: { setCursor: [(u) => point(u.cursor.idx ?? -1)] },
@@ -152,7 +162,7 @@ export default function Chart({
           <li key={l.name}>
             <span class={`swatch ${l.color ?? `s${i}`}`} aria-hidden="true" />
             {l.name.includes("/") ? <Middle>{l.name}</Middle> : <Cut>{l.name}</Cut>}
-            {at >= 0 && <strong>{format(l.values[at] ?? 0)}</strong>}
+            {at >= 0 && <strong>{l.values[at] == null ? "–" : format(l.values[at])}</strong>}
           </li>
         ))}
         <li class="muted">{at >= 0 ? times[at]?.name : ""}</li>

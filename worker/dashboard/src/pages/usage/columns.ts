@@ -1,7 +1,7 @@
 // The figures of usage. To add one that GET /api/usage returns, add a row to
 // columns: the table, the tiles and the chart follow.
 import { lowerBound, money } from "../../amounts.ts";
-import { latency, number, percent } from "../../format.ts";
+import { latency, milliseconds, number, percent } from "../../format.ts";
 import { reasons } from "../requests/outcome.ts";
 import { answered, type Figures, outcomes, successRate } from "./outcomes.ts";
 
@@ -52,8 +52,6 @@ export interface Column {
   /** the chart's axis has no decimals unless set */
   decimals?: boolean;
 }
-
-export const ms = (n: number) => `${number(n)} ms`;
 
 // percentile returns a column of a percentile, which is unknown if it is 0.
 const percentile = (field: string, head: string, more?: Partial<Column>): Column => ({
@@ -183,14 +181,14 @@ export const columns: Column[] = [
     metric: { id: "latency", name: "Average latency" },
     value: (f) => (timed(f) ? Math.round((f.latencyMs ?? 0) / timed(f)) : 0),
     unknown: (f) => !timed(f),
-    text: ms,
+    text: milliseconds,
   },
   percentile("latencyP50Ms", "Latency p50", { more: true }),
   percentile("latencyP95Ms", "Latency p95", {
     metric: { id: "p95", name: "Latency p95" },
     main: true,
   }),
-  { field: "firstTokenMs", text: ms },
+  { field: "firstTokenMs", text: milliseconds },
   percentile("firstTokenP50Ms", "First token p50", { more: true }),
   percentile("firstTokenP95Ms", "First token p95", {
     metric: { id: "first", name: "First token p95" },
@@ -207,6 +205,9 @@ const figures = (r: UsageRow) => r as unknown as Figures;
 
 // amount returns the value of a column in a row, 0 if it is missing.
 export const amount = (c: Column, r: UsageRow) => (c.value ? c.value(figures(r)) : (figures(r)[c.field] ?? 0));
+
+// known returns the value of a column in a row, null if it is not known.
+export const known = (c: Column, r: UsageRow) => (c.unknown?.(figures(r)) ? null : amount(c, r));
 
 // textOf returns the value of a column in a row as text, an amount of which a part is unknown as
 // a lower bound.

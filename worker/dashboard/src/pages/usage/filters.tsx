@@ -2,11 +2,11 @@ import { now } from "../../clock";
 import type { ComponentChildren } from "preact";
 import { Choice, TextFilter } from "../../forms";
 import { Tabs } from "../../tabs";
-import { nameIn, type Names } from "../../named";
+import type { Names } from "../../named";
 import { FilterMenu } from "../../popover";
 import { useFilter } from "../../route";
 import { Field } from "../../ui";
-import { type Group, groups, groupText, type Ids } from "./report";
+import { type Group, groups, groupText, type Ids, nameOf } from "./report";
 import { type Asked, dayMs, intervals, type Range, ranges, type Span, type Unit, utcDay } from "./span";
 
 // PeriodFilter is the period that is shown, as it is in the address.
@@ -155,8 +155,7 @@ export function FilterFields({
   ];
   const shown = (of: keyof Ids) => {
     const id = values[of] ?? "";
-    if (of === "key") return nameIn(names, "keys", id);
-    return of === "connection" ? nameIn(names, "connections", id) : id;
+    return of === "tag" ? id : nameOf(id, of, names);
   };
   const chips = controls
     .filter(([of]) => values[of])

@@ -1,4 +1,5 @@
 // A report of usage, as GET /api/usage returns it, and its parts.
+import { family } from "../../connections.ts";
 import { nameIn, type Names } from "../../named.ts";
 import { addRow, figure, type UsageRow } from "./columns.ts";
 import { intervals, monthOf, startOf, type Unit } from "./span.ts";
@@ -64,6 +65,8 @@ export interface Report {
   /** the names of the tags of the last days */
   tagNames?: string[];
   by: Group;
+  /** the machine has had no request yet */
+  unused?: boolean;
   /** the report of the period before; null if none is stored */
   before?: Omit<Report, "by"> | null;
 }
@@ -119,7 +122,7 @@ export function nameOf(id: string, by: Group, names: Names | null): string {
     case "connection":
       return id ? nameIn(names, "connections", id) : "No account";
     case "provider":
-      return id || "No provider";
+      return id ? (names?.servers.get(id) ?? (family(id) || id)) : "No provider";
     case "endpoint":
       return id || "Other";
     case "tool":
@@ -158,10 +161,9 @@ export function groupRows(u: Pick<Report, "data" | "groups" | "total">, by: Grou
 }
 
 // unnamedOf returns the name of the group of a report that has no id, by what is in it: requests
-// that were all refused have no model, and attempts that no request made are tests.
+// that were all refused have no model.
 export function unnamedOf(u: Pick<Report, "data" | "groups" | "total" | "by">): string {
   const sum = groupRows(u, u.by).find((g) => g.id === "")?.sum ?? {};
   if (u.by === "model" && figure(sum, "refused") === figure(sum, "requests")) return "Refused before routing";
-  if (u.by === "key" && figure(sum, "requests") === 0) return "Account tests";
   return nameOf("", u.by, null);
 }
