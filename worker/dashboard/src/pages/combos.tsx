@@ -15,6 +15,7 @@ import "./combos/combos.css";
 import { Editor } from "./combos/editor";
 import { Flow } from "./combos/flow";
 import { loadKnown, type State, stateOf } from "./combos/members";
+import { strategyName } from "./combos/strategies";
 import { useTry } from "./combos/try";
 
 const blank: Combo = { id: "", name: "", models: [], generation: 0 };
@@ -39,7 +40,7 @@ export default function Combos({ machine, args: [asked] }: PageProps) {
   return (
     <Page
       title="Combos"
-      intro="One name for several models, with fallback or round-robin."
+      intro="One name for several models: when one fails, the next is tried."
       actions={
         !edited && (
           <Button kind="main" icon="plus" onClick={() => edit(blank)}>
@@ -76,17 +77,20 @@ export default function Combos({ machine, args: [asked] }: PageProps) {
             )
           ) : (
             <div class="stack">
-              {all.map((c) => (
-                <Item
-                  key={c.id}
-                  machine={machine}
-                  c={c}
-                  all={all}
-                  state={state}
-                  onEdit={() => edit(c)}
-                  onChange={list.reload}
-                />
-              ))}
+              {all.map(
+                (c) =>
+                  c.id !== edited?.id && (
+                    <Item
+                      key={c.id}
+                      machine={machine}
+                      c={c}
+                      all={all}
+                      state={state}
+                      onEdit={() => edit(c)}
+                      onChange={list.reload}
+                    />
+                  ),
+              )}
             </div>
           )
         }
@@ -142,7 +146,7 @@ function Item({
       actions={actions}
       intro={
         <>
-          {count(c.models.length, "model")}, {!c.strategy || c.strategy === "fallback" ? "by priority" : c.strategy}
+          {count(c.models.length, "model")}, {strategyName(c.strategy)}
           {c.kind && (
             <>
               {" "}

@@ -3,7 +3,7 @@ import type { Machine } from "../../api";
 import type { Combo, ModelRow } from "../../api-types";
 import { useLoad } from "../../hooks";
 import { segmentOf } from "../../kinds";
-import { Search } from "../../forms";
+import { ListHead } from "../../forms";
 import { MoreRows } from "../../layout";
 import { Badge, Button, ErrorBox } from "../../ui";
 
@@ -44,8 +44,14 @@ export function Candidates({
   const shown = all.filter((m) => m.id.toLowerCase().includes(query));
   return (
     <div class="stack">
-      <h3>Add members</h3>
-      <Search label="Search models and combos" value={search} onInput={setSearch} />
+      <h3>Add models</h3>
+      <ListHead
+        what="model"
+        text={search}
+        shown={shown.length}
+        all={list.data ? all.length : undefined}
+        onInput={setSearch}
+      />
       {list.error && <ErrorBox retry={list.reload}>{list.error}</ErrorBox>}
       <ul class="pick" aria-label="Models and combos" tabIndex={0}>
         {shown.slice(0, maxShown).map((m) => {
@@ -78,7 +84,7 @@ export function Candidates({
         <p class="muted">
           {query
             ? "No models found."
-            : "No models of this kind. Add a provider that has some, or add them on the page Models."}
+            : "No models of this kind. Add an account that has some, or add them on the page Models."}
         </p>
       )}
       <MoreRows n={shown.length - maxShown} />

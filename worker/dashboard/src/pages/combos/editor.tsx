@@ -15,6 +15,7 @@ import { Candidates, dragType } from "./candidates";
 import { Flow } from "./flow";
 import type { State } from "./members";
 import { Policy } from "./policy";
+import { strategies, strategyOf } from "./strategies";
 
 const kinds = [
   "llm",
@@ -28,16 +29,6 @@ const kinds = [
   "webSearch",
   "webFetch",
 ] as const;
-
-const strategies: [value: string, name: string][] = [
-  ["", "Fallback (by priority)"],
-  ["round-robin", "Round-robin"],
-  ["affinity", "Sticky sessions (best for caching)"],
-  ["weighted", "Weighted (canary)"],
-  ["cheapest", "Cheapest"],
-  ["fastest", "Fastest"],
-  ["least-busy", "Least busy"],
-];
 
 // Editor creates or changes a combo; a new one has no id.
 export function Editor({
@@ -60,7 +51,7 @@ export function Editor({
   const [form, setForm, draft] = useDraft(`combo ${machine.id} ${combo.id} ${combo.generation}`, {
     name: combo.name,
     kind: combo.kind || "llm",
-    strategy: combo.strategy === "fallback" || combo.strategy === "priority" ? "" : (combo.strategy ?? ""),
+    strategy: strategyOf(combo.strategy),
     models: combo.models,
     weights: combo.weights ?? {},
     splitBy: combo.splitBy || "session",
@@ -143,7 +134,7 @@ export function Editor({
             <Field label="Sticky by">
               <select value={splitBy} onChange={(e) => put({ splitBy: e.currentTarget.value })}>
                 <option value="session">A session</option>
-                <option value="key">All calls of an API key</option>
+                <option value="key">All requests of an API key</option>
               </select>
             </Field>
           )}
@@ -155,13 +146,13 @@ export function Editor({
             onDragLeave={() => setOver(false)}
             onDrop={dropped}
           >
-            <h3>Members{strategy ? "" : ", tried from top to bottom"}</h3>
+            <h3>Models{strategy ? "" : ", tried from top to bottom"}</h3>
             {models.length === 0 ? (
-              <p class="muted">No members yet. Add models from the list.</p>
+              <p class="muted">No models yet. Add some from the list.</p>
             ) : (
               <Order
                 items={models}
-                label="Members"
+                label="Models"
                 name={(m) => m}
                 keyOf={(m) => m}
                 onMove={(a, b) => setModels(moved(models, a, b))}

@@ -7,21 +7,21 @@ import { failures, goesOn } from "./policy";
 // Of is what the picture shows of a combo.
 export type Of = Pick<Combo, "name" | "models" | "strategy" | "weights" | "splitBy" | "on" | "unknown">;
 
-// rules say which member is first.
+// rules say which model is first.
 const rules: Record<string, string> = {
-  "": "The members are tried in this order.",
-  "round-robin": "Each request starts with the next member.",
-  affinity: "A session stays with one member.",
-  weighted: "The first member is chosen by weight.",
-  cheapest: "The cheapest member is first.",
-  fastest: "The fastest member is first.",
-  "least-busy": "The least busy member is first.",
+  "": "The models are tried in this order.",
+  "round-robin": "Each request starts with the next model.",
+  affinity: "A session stays with one model.",
+  weighted: "The first model is chosen by weight.",
+  cheapest: "The cheapest model is first.",
+  fastest: "The fastest model is first.",
+  "least-busy": "The least busy model is first.",
 };
 
 const ruleOf = (c: Of) => {
   const { strategy = "" } = c;
   if (strategy === "weighted")
-    return `The first member is chosen by weight, the same for ${c.splitBy === "key" ? "all requests of a key" : "a session"}.`;
+    return `The first model is chosen by weight, the same for ${c.splitBy === "key" ? "all requests of a key" : "a session"}.`;
   return rules[strategy] ?? rules[""];
 };
 
@@ -46,7 +46,7 @@ export function Flow({ of, all, state }: { of: Of; all: Of[]; state: (member: st
       <Chain of={of} all={all} state={state} depth={1} />
       <p class="small muted">
         {ruleOf(of)}
-        {onward.length > 0 && of.models.length > 1 && ` Tries the next member after: ${onward.join(", ")}.`}
+        {onward.length > 0 && of.models.length > 1 && ` Tries the next model after: ${onward.join(", ")}.`}
         {ends.length > 0 && ` Returns the error after: ${ends.join(", ")}.`}
       </p>
     </div>

@@ -11,7 +11,7 @@ export const failures = [
   ["any_4xx", "Other refusals (4xx)", "stop"],
 ] as const;
 
-const actions = { next: "try the next member", stop: "return the error", "as other refusals": "as other refusals" };
+const actions = { next: "try the next model", stop: "return the error", "as other refusals": "as other refusals" };
 
 export type PolicyOf = NonNullable<Combo["on"]>;
 
@@ -30,13 +30,13 @@ export function Policy({ on, onChange }: { on: PolicyOf; onChange: (on: PolicyOf
   };
   return (
     <details open={Object.keys(on).length > 0}>
-      <summary>When a member fails</summary>
+      <summary>When a model fails</summary>
       <div class="grid">
         {failures.map(([name, label, byDefault]) => (
           <Field key={name} label={label}>
             <select value={on[name] ?? ""} onChange={(e) => set(name, e.currentTarget.value)}>
               <option value="">Default: {actions[byDefault]}</option>
-              <option value="next">Try the next member</option>
+              <option value="next">Try the next model</option>
               <option value="stop">Return the error</option>
             </select>
           </Field>
