@@ -43,7 +43,8 @@ export default function Models({ machine }: PageProps) {
     "llm",
     segments.map(([k]) => k),
   );
-  const [open, setOpen] = useState<ModelRow | null>(null);
+  const [open, setOpen] = useState<ModelRow | null>(null),
+    [priced, setPriced] = useState("");
   const list = useLoad(
     async () => ({ segment, rows: await machine.list<ModelRow>(`/models/list/${segment}`) }),
     [machine, segment],
@@ -66,8 +67,8 @@ export default function Models({ machine }: PageProps) {
     <Page title="Models" intro="Models your clients can call.">
       {connected.data === false && (
         <Notice kind="warn">
-          No provider is connected. This is the built-in catalogue: none of these can be called yet.{" "}
-          <a href={to(machine.id, "providers", "add")}>Add provider</a>
+          No account is connected. This is the built-in catalogue: none of these can be called yet.{" "}
+          <a href={to(machine.id, "providers", "add")}>Add account</a>
         </Notice>
       )}
       <Tabs label="View" value={view} items={views} onPick={setView} />
@@ -86,13 +87,18 @@ export default function Models({ machine }: PageProps) {
       {view === "disabled" && <Disabled machine={machine} off={off} onChange={reload} />}
       {view === "aliases" && <Aliases machine={machine} models={ids} />}
       {view === "custom" && <Customs machine={machine} onChange={list.reload} />}
-      {view === "prices" && <Prices machine={machine} models={ids} onChange={list.reload} />}
+      {view === "prices" && <Prices machine={machine} model={priced} onChange={list.reload} />}
       {open && (
         <Detail
           machine={machine}
           m={open}
           segment={segment}
           callable={connected.data === true}
+          onPrice={() => {
+            setPriced(open.id);
+            setOpen(null);
+            setView("prices");
+          }}
           onClose={() => setOpen(null)}
           onChange={reload}
         />

@@ -49,6 +49,7 @@ export function Detail({
   m,
   segment,
   callable,
+  onPrice,
   onClose,
   onChange,
 }: {
@@ -57,6 +58,7 @@ export function Detail({
   segment: string;
   /** an account is connected */
   callable: boolean;
+  onPrice: () => void;
   onClose: () => void;
   onChange: () => Promise<void>;
 }) {
@@ -96,7 +98,14 @@ export function Detail({
               <dt>Output</dt>
               <dd>{i.output_modalities?.join(", ") || "Unknown"}</dd>
               <dt>Price</dt>
-              <dd>{i.pricing ? priceLines(i.pricing).map((line) => <div key={line}>{line}</div>) : "Unknown"}</dd>
+              <dd>
+                {i.pricing ? priceLines(i.pricing).map((line) => <div key={line}>{line}</div>) : "Unknown"}{" "}
+                {!i.pricing && machine.may("editor") && canDisable(m) && (
+                  <Button kind="link" changes="/settings" onClick={onPrice}>
+                    Set price
+                  </Button>
+                )}
+              </dd>
             </dl>
             {i.params && i.params.length > 0 && (
               <>

@@ -136,9 +136,9 @@ export function ModelList({
         {() =>
           data.length === 0 ? (
             <Empty title="No models of this kind">
-              <p>Add a provider that has some, or add under Custom the models that your server does not list.</p>
+              <p>Add an account that has some, or add under Custom the models that your server does not list.</p>
               <a class="button" href={to(machine.id, "providers", "add")}>
-                Add provider
+                Add account
               </a>
             </Empty>
           ) : (

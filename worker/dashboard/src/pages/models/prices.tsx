@@ -1,3 +1,4 @@
+import { useEffect, useRef } from "preact/hooks";
 import type { Machine } from "../../api";
 import type { SettingValues } from "../../api-types";
 import { useDraft } from "../../draft";
@@ -5,8 +6,9 @@ import { price } from "../../amounts";
 import { useAction, useLoad } from "../../hooks";
 import { Load, Section } from "../../layout";
 import { toast } from "../../toast";
-import { Button, Cut, Field } from "../../ui";
+import { Badge, Button, Cut, Field } from "../../ui";
 import { corrected, Refused } from "../../unknown";
+import { Unlisted, unlisted, useListed } from "../../unlisted";
 import { VirtualList } from "../../virtual";
 
 const empty = { model: "", input: "", output: "", cacheRead: "", cacheWrite: "", other: "" };
@@ -39,22 +41,27 @@ const fields = [
   ["cacheWrite", "Cache write", "e.g. 5"],
 ] as const;
 
-// Prices lists the machine's own prices of models.
+// Prices lists the machine's own prices of models. model is the one to set a price of, "" for none.
 export function Prices({
   machine,
-  models,
+  model: asked,
   onChange,
 }: {
   machine: Machine;
-  models: string[];
+  model: string;
   onChange: () => Promise<void>;
 }) {
   const list = useLoad(async () => (await machine.get<SettingValues>("/settings")).modelPrices ?? {}, [machine]);
+  const listed = useListed(machine).data;
   const [form, setForm, draft] = useDraft(`price ${machine.id}`, empty);
   const { model } = form;
   const act = useAction();
   const reload = () => Promise.all([list.reload(), onChange()]);
+  const typed = useRef<HTMLFormElement>(null);
   const put = (part: Partial<typeof empty>) => setForm((f) => ({ ...f, ...part }));
+  useEffect(() => {
+    if (asked) put({ model: asked });
+  }, [asked]);
   const save = (modelPrices: Record<string, string | null>, allowUnknown: boolean) =>
     machine.tagged("PATCH", "/settings", { modelPrices, ...(allowUnknown && { allowUnknown }) });
   const add = (e: Event | null, allowUnknown = false) => {
@@ -62,6 +69,7 @@ export function Prices({
     void act.run(async () => {
       await save({ [model.trim()]: textOf(form) }, allowUnknown);
       draft.clear();
+      typed.current?.reset(); // the fields that are empty again are not missing
       await reload();
     });
   };
@@ -91,7 +99,8 @@ export function Prices({
                     <code>
                       <Cut>{name}</Cut>
                     </code>{" "}
-                    <span class="muted">{wordsOf(of)}</span>
+                    <span class="muted">{wordsOf(of)}</span>{" "}
+                    {unlisted([name], listed).length > 0 && <Badge kind="warn">Not listed by its server</Badge>}
                   </span>
                   <Button
                     kind="quiet"
@@ -108,7 +117,7 @@ export function Prices({
           )
         }
       </Load>
-      <form class="row wrap end" onSubmit={add}>
+      <form ref={typed} class="row wrap end" onSubmit={add}>
         <Field label="Priced model">
           <input
             required
@@ -143,7 +152,7 @@ export function Prices({
           />
         </Field>
         <datalist id="price-models">
-          {models.slice(0, 500).map((m) => (
+          {listed?.ids.slice(0, 500).map((m) => (
             <option key={m} value={m} />
           ))}
         </datalist>
@@ -151,6 +160,7 @@ export function Prices({
           Save price
         </Button>
       </form>
+      <Unlisted names={[model.trim()]} of={listed} />
       <Refused
         of={act}
         onUse={(u) => put({ model: corrected([model.trim()], u)[0] })}
