@@ -8,7 +8,7 @@ import { useFilter } from "../route";
 import { Page, Section } from "../layout";
 import { Button, ErrorBox, Field } from "../ui";
 import { pasted } from "./explain/curl";
-import { exampleOf, examples, geminiRoute } from "./explain/examples";
+import { exampleOf, examples, geminiRoute, isExample } from "./explain/examples";
 import { Steps } from "./explain/steps";
 
 const paths = [...examples.map((e) => e.path), geminiRoute];
@@ -114,7 +114,13 @@ export default function Explain({ machine }: PageProps) {
               </select>
             </Field>
           </div>
-          <Field label="Body">
+          <Field
+            label="Body"
+            hint={
+              isExample(path, text) &&
+              "An example. Without the request’s own token limit, such as max_tokens, budgets reserve the longest answer of the model."
+            }
+          >
             <textarea
               required
               rows={10}

@@ -33,6 +33,12 @@ export const examples: Example[] = [
 // geminiRoute is the route of Gemini's calls, whose model is in the path.
 export const geminiRoute = "/v1beta/models/{model...}";
 
+// isExample reports whether a text is that of exampleOf.
+export function isExample(path: string, text: string): boolean {
+  const model = /"model": "(.+)"/.exec(text)?.[1] ?? /models\/(.+):/.exec(text)?.[1] ?? "";
+  return [false, true].some((stream) => exampleOf(path, model, stream) === text);
+}
+
 // exampleOf returns the body of a call, or for a Gemini call a command with its path.
 export function exampleOf(path: string, model: string, stream: boolean): string {
   if (path === geminiRoute) {

@@ -1,4 +1,4 @@
-import type { Plan } from "../../api-types";
+import type { Plan, PlanStep } from "../../api-types";
 import { reasonText } from "../../connections";
 import { count, duration } from "../../format";
 import { to } from "../../route";
@@ -82,7 +82,7 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
                 )}
                 {s.nextAfter.length > 0 && (
                   <p class="small">
-                    The next member is tried after:{" "}
+                    The next model is tried after:{" "}
                     {s.nextAfter.map((of) => failures.find(([id]) => id === of)?.[1].toLowerCase() ?? of).join(", ")}
                   </p>
                 )}
@@ -113,7 +113,7 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
                 <a href={to(machineId, "providers", s.connectionId)}>
                   <Cut>{s.connectionName || s.provider}</Cut>
                 </a>{" "}
-                as <code>{s.model}</code>: {reasonText(s.skipped)}
+                as <code>{s.model}</code>: {refusedText(s) || reasonText(s.skipped)}
                 {s.budgets.some((b) => b.refused) && (
                   <>
                     {" "}
@@ -128,6 +128,13 @@ export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
       )}
     </Section>
   );
+}
+
+// refusedText says why a budget that has something left refuses a request, "" otherwise.
+function refusedText({ budgets }: PlanStep): string {
+  const b = budgets.find((b) => b.refused);
+  if (b?.refused !== "budget_exceeded" || b.left <= 0) return "";
+  return `it could ${b.unit === "usd" ? "cost" : "use"} ${amount(b.unit, b.reserves)}, ${amount(b.unit, b.left)} of a budget is left`;
 }
 
 // Changed names the fields of the request that are not sent, and those that weir sets.
