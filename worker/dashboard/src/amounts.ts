@@ -25,6 +25,10 @@ export const money: Write = (usd, down = false) =>
 // lowerBound writes what is known of an amount: "≥ $0.12" if the cost of some calls is not known.
 export const lowerBound = (write: Write, n: number, unknown = 0) => (unknown > 0 ? `≥ ${write(n, true)}` : write(n));
 
+// A known figure of nothing is 0 or $0.00. "–" is one that is not known, such as the cost of calls without a
+// price, or that does not exist, such as the success rate of no requests. In the list of requests the cost of an
+// answer without a price is "Unknown", since others have none.
+
 // spent returns what some calls have cost: "–" if that of none is known.
 export const spent = (usd: number, unknown = 0, write = money) =>
   unknown > 0 && usd === 0 ? "–" : lowerBound(write, usd, unknown);
@@ -36,6 +40,9 @@ export function moneyLike(amounts: number[]): Write {
     least = 1 / 10 ** digits;
   return (usd, down) => (usd < least ? money(usd, down) : dollars(usd, digits, digits, down));
 }
+
+// cents writes amounts with two decimals, those below a cent as money does.
+export const cents = moneyLike([1]);
 
 // price returns the price of a unit, such as a million tokens: "$3.00", "free".
 export const price = (usd: number) => (usd === 0 ? "free" : dollars(usd, 6));

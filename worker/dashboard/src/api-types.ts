@@ -83,8 +83,11 @@ export interface InvitationRow {
 export interface InvitationOffer {
   /** its name, or the id */
   machine: string;
-  /** the name of the person who made it */
+  /** the name of the person who made it, or "The operator of this gateway" */
   by?: string;
+  /** of all their keys together */
+  budgetUsd?: number;
+  budgetWindow?: BudgetWindow;
   /** none for someone who is to sign in again */
   role?: Role;
   /** a sign-in by an identity provider is required */
@@ -300,6 +303,8 @@ export interface Budget {
   keyId?: string;
   models?: string[];
   tag?: string;
+  /** see loadBudgets; "" of a person who is not known any more */
+  personName?: string;
   tool?: string;
   unit: "usd" | "tokens" | "requests";
   limit: number;
@@ -323,13 +328,13 @@ export interface Combo {
   kind?: string;
   models: string[];
   strategy?: string;
-  /** by member, for the strategy weighted; others have 1 */
+  /** by model, for the strategy weighted; others have 1 */
   weights?: Record<string, number>;
   /** what the strategy weighted keeps together */
   splitBy?: string;
-  /** for classes of failures, whether the next member is tried */
+  /** for classes of failures, whether the next model is tried */
   on?: Record<string, "next" | "stop">;
-  /** members that no longer exist */
+  /** models that no longer exist */
   unknown?: string[];
   generation: number;
 }
@@ -370,6 +375,8 @@ export interface KeyRow {
   createdAt: number;
   expiresAt?: number;
   pausedAt?: number;
+  /** API_KEY_SECRET is not the one by which it was created */
+  invalid?: boolean;
   limitedUntil?: number;
   /** the text that a rotation has replaced, while it is valid */
   earlier?: { last4?: string; until: number };
@@ -513,7 +520,7 @@ export interface PlanStep {
   skipped: string;
   /** where marks of cached prefixes are added */
   cacheMarks: string[];
-  /** the classes of failures after which the next member of the combo is tried */
+  /** the classes of failures after which the next model of the combo is tried */
   nextAfter: string[];
   cooldownMs: number;
   trial: boolean;

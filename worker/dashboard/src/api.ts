@@ -18,7 +18,7 @@ export class ApiError extends Error {
   }
 }
 
-const unreachable = "The gateway cannot be reached. Check that it runs, and your connection.";
+const unreachable = "The gateway cannot be reached. Check that it runs, and your network.";
 
 let csrf = "";
 let onEnded: (message: string) => void = () => {};

@@ -20,6 +20,11 @@ export function address(typed: string): string {
   return (local.test(text) ? "http://" : "https://") + text;
 }
 
+// originOf returns scheme, host and port of an address: what a saved key is for.
+export function originOf(url = ""): string {
+  return URL.canParse(url) ? new URL(url).origin : url;
+}
+
 export type Family = "openai-compatible" | "anthropic-compatible";
 
 // families are the API formats of compatible providers, with the initials of their marks.
@@ -37,6 +42,18 @@ export const family = (provider: string) =>
 
 export const providerName = (id: string, list: ProviderRow[]) =>
   list.find((p) => p.id === id)?.name ?? (family(id) || id);
+
+// serverNames returns the names of one's own servers by the ids of their providers: that of the first
+// account that has one, "GPU server and 1 more" of two.
+export function serverNames(conns: Pick<ConnectionRow, "name" | "provider">[]) {
+  const names = new Map<string, string>();
+  for (const { provider: id } of conns) {
+    const list = conns.filter((c) => c.provider === id);
+    const name = family(id) && list.find((c) => c.name)?.name;
+    if (name) names.set(id, list.length > 1 ? `${name} and ${list.length - 1} more` : name);
+  }
+  return names;
+}
 
 // suffix returns a random suffix for the id of a compatible provider.
 export function suffix(): string {

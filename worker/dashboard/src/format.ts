@@ -11,8 +11,12 @@ export const number = (n: number) => n.toLocaleString(locale);
 export const compact = (n: number) =>
   n < 10_000 ? number(n) : n.toLocaleString(locale, { notation: "compact", maximumSignificantDigits: 3 });
 
-// latency returns a percentile of times. The shortest one stands for all below: "≤ 16 ms".
-export const latency = (ms: number) => `${ms === 16 ? "≤ " : ""}${number(ms)} ms`;
+// latency returns a percentile of times, which is the middle of a range, with two digits: "≈ 610 ms",
+// "≈ 1.2 s". The shortest one stands for all below: "≤ 16 ms".
+export const latency = (ms: number) => `${ms === 16 ? "≤" : "≈"} ${inSeconds(Number(ms.toPrecision(2)))}`;
+
+// milliseconds returns a time: "1,220 ms".
+export const milliseconds = (ms: number) => `${number(ms)} ms`;
 
 // percent returns a share from 0 to 1: "12.5%".
 export const percent = (share: number) => share.toLocaleString(locale, { style: "percent", maximumFractionDigits: 1 });
@@ -98,9 +102,9 @@ export const time = (ms: number) => new Date(ms).toLocaleTimeString(locale, { ti
 // clock returns a time of day: "15:04".
 export const clock = (ms: number) => new Date(ms).toLocaleTimeString(locale, { timeStyle: "short", hourCycle: "h23" });
 
-// inSeconds returns a time of a second and more rounded, "3.6 s", and a shorter one as text returns it.
-export const inSeconds = (ms: number, text: (ms: number) => string) =>
-  ms < 1000 ? text(ms) : `${(ms / 1000).toLocaleString(locale, { maximumFractionDigits: 1 })} s`;
+// inSeconds returns a time of a second and more rounded, "3.6 s", and a shorter one whole, "610 ms".
+export const inSeconds = (ms: number) =>
+  ms < 1000 ? milliseconds(ms) : `${(ms / 1000).toLocaleString(locale, { maximumFractionDigits: 1 })} s`;
 
 // duration returns a time span, rounded up to a second: "45 s", "12 min", "1.5 h",
 // "7 days".

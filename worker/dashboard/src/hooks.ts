@@ -97,6 +97,8 @@ export function useIdle(): boolean {
   return idle;
 }
 
+export const refreshMs = 30_000; // of pages that show the state of now
+
 // useRefresh calls reload at an interval, which is off if everyMs is 0. It pauses while the
 // page is hidden or the user is idle.
 export function useRefresh(reload: () => Promise<void>, everyMs: number) {

@@ -19,7 +19,7 @@ import {
   type RuleForm,
 } from "./identity/presets";
 import { ActionsHead, Load, Page, Table } from "./layout";
-import { actionText, actorText, targetText } from "./pages/settings/words";
+import { actionText, actorText, fieldText, targetText } from "./pages/settings/words";
 import { roles } from "./roles";
 import { Time } from "./time";
 import { toast } from "./toast";
@@ -85,7 +85,7 @@ export default function Identity({ machines }: { machines: MachineRow[] }) {
             </Button>
           )}
           <Button kind="main" icon="plus" onClick={() => edit({ of: null })}>
-            Add provider
+            Add identity provider
           </Button>
         </>
       }
@@ -210,7 +210,7 @@ function SignIns() {
                   <th>Time</th>
                   <th>Who</th>
                   <th>What</th>
-                  <th>Reason</th>
+                  <th>Details</th>
                 </tr>
               </thead>
               <tbody>
@@ -220,13 +220,13 @@ function SignIns() {
                       <Time at={r.at} />
                     </th>
                     <td data-label="Who">
-                      <Cut>{names[r.actor] ?? actorText(r.actor, names)}</Cut>
+                      <Cut>{names[r.actor] || actorText(r.actor, names)}</Cut>
                     </td>
                     <td data-label="What">
                       {actionText(r.action)} <Cut>{targetText(r, names)}</Cut>
                     </td>
-                    <td class="full" data-label="Reason">
-                      {r.fields?.join(", ")}
+                    <td class="full" data-label="Details">
+                      {r.fields?.map(fieldText).join(", ")}
                     </td>
                   </tr>
                 ))}

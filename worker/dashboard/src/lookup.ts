@@ -1,12 +1,13 @@
 // Names of keys, connections and people, for pages that receive only their ids.
 import { useEffect, useState } from "preact/hooks";
 import type { Machine } from "./api";
-import type { AuditRow, ConnectionRow, List } from "./api-types";
+import type { ConnectionRow } from "./api-types";
+import { serverNames } from "./connections";
 import { useLoad } from "./hooks";
 import { known, type Names } from "./named";
 import { keyName, loadKeys } from "./names";
 
-const maxGone = 10; // whose names are looked up in the audit log
+const maxGone = 50; // whose names are looked up in the audit log
 
 // useNames returns the names of what a machine has, and the last names of the ids that are used
 // and that it no longer has. It loads them again for an id that is new.
@@ -23,11 +24,12 @@ export function useNames(machine: Machine, used: (string | undefined)[]): Names 
       keys: new Map(keys.map((k) => [k.id, k.personName ? `${keyName(k)} (${k.personName})` : keyName(k)])),
       people: new Map(keys.flatMap((k) => (k.person && k.personName ? [[k.person, k.personName]] : []))),
       connections: new Map(conns.map((c) => [c.id, c.name || c.provider])),
+      servers: serverNames(conns),
       gone: new Map<string, string>(),
     };
     const gone = ids.filter((id) => !known(names, id));
-    const last = await Promise.all(gone.map((id, i) => (viewer && i < maxGone ? lastName(machine, id) : "")));
-    gone.forEach((id, i) => names.gone.set(id, last[i]));
+    const last = viewer && gone.length ? await lastNames(machine, gone.slice(0, maxGone)) : {};
+    for (const id of gone) names.gone.set(id, last[id] ?? "");
     return names;
   };
   const { data } = useLoad(load, [machine, asked]);
@@ -38,14 +40,14 @@ export function useNames(machine: Machine, used: (string | undefined)[]): Names 
   return data;
 }
 
-// lastName returns the name that the audit log has of what was deleted, "" for none.
-async function lastName(machine: Machine, id: string): Promise<string> {
+// lastNames returns the names that the audit log has of what was deleted, by the ids.
+async function lastNames(machine: Machine, ids: string[]): Promise<Record<string, string>> {
   try {
-    const { data, names } = await machine.get<List<AuditRow> & { names: Record<string, string> }>(
-      `/audit?limit=1&q=${encodeURIComponent(id)}`,
+    const { names } = await machine.get<{ names: Record<string, string> }>(
+      `/audit?ids=${encodeURIComponent(ids.join())}`,
     );
-    return names[id] ?? names[data[0]?.target ?? ""] ?? ""; // a record has the id of a key masked
+    return names;
   } catch {
-    return ""; // a name is not worth an error
+    return {}; // a name is not worth an error
   }
 }

@@ -1,9 +1,11 @@
-// The texts for the names of keys, connections and people, of which rows have the ids.
+// The texts for the names of keys, accounts, servers and people, of which rows have the ids.
 export interface Names {
   /** of people, by their ids */
   people: Map<string, string>;
   keys: Map<string, string>;
   connections: Map<string, string>;
+  /** of one's own servers, by the ids of their providers */
+  servers: Map<string, string>;
   /** the last names of what is gone, "" of what the audit log does not name */
   gone: Map<string, string>;
 }

@@ -111,7 +111,7 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
   const [leaving, setLeaving] = useState<{ all: boolean } | null>(null);
   const out = async (all: boolean, sure = false) => {
     setError("");
-    if (unsaved() && !sure) return setLeaving({ all });
+    if ((all || unsaved()) && !sure) return setLeaving({ all });
     setLeaving(null);
     try {
       await machine?.revokePlaygroundKey();
@@ -240,7 +240,7 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
               {session.operator
                 ? "Signed in with the operator token"
                 : session.personId
-                  ? `Signed in as ${session.personName}${role ? ` (${roleNames[role].toLowerCase()})` : ""}`
+                  ? `Signed in as ${session.personName ?? "a person"}${role ? ` (${roleNames[role].toLowerCase()})` : ""}`
                   : session.keyName
                     ? `Signed in with key ${session.keyName}`
                     : "Signed in with an unnamed key"}
@@ -259,12 +259,7 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
               <Button kind="quiet" icon="out" onClick={() => void out(false)}>
                 Sign out
               </Button>
-              <Button
-                kind="quiet"
-                icon="out"
-                title="End every session of this token, key or person"
-                onClick={() => void out(true)}
-              >
+              <Button kind="quiet" icon="out" onClick={() => void out(true)}>
                 Sign out everywhere
               </Button>
             </div>
@@ -327,10 +322,11 @@ export function Shell({ session, has, onOut }: { session: Session; has: Has; onO
       )}
       {leaving && (
         <Dialog title="Sign out?" onClose={() => setLeaving(null)}>
-          <p>Your unsaved changes will be lost.</p>
+          {leaving.all && <p>Every session of this token, key or person ends.</p>}
+          {unsaved() && <p>Your unsaved changes will be lost.</p>}
           <div class="row">
             <Button kind="danger" onClick={() => void out(leaving.all, true)}>
-              Discard and sign out
+              {unsaved() ? "Discard and sign out" : "Sign out"}
             </Button>
             <Button onClick={() => setLeaving(null)}>Stay signed in</Button>
           </div>

@@ -26,7 +26,7 @@ export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s:
           throw new Error(
             link
               ? "This sign-in link has expired or was used before."
-              : "This is not the operator token or a management key.",
+              : "This token or key isn’t valid here, or was replaced. Copy all of it again, or ask for a new one.",
           );
         throw e;
       });
@@ -56,7 +56,7 @@ export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s:
           <p class="muted">or</p>
         </div>
       )}
-      <Field label="Operator token, personal token or management key" hint="Your token isn’t stored in this browser.">
+      <Field label="Token or key" hint="It isn’t stored in this browser.">
         <input
           ref={field}
           type="password"
@@ -83,8 +83,8 @@ export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s:
         {why && <Notice>{why}</Notice>}
         {form}
         <p class="muted">
-          On a server of your own, the <code>weir init</code> command that its start printed makes a link. On
-          Cloudflare, <code>./build.sh deploy</code> printed the operator token once.
+          <a href="/docs/guides/leaked-token">Lost your token?</a> Ask an owner of your machine for a new link.
+          Operators run <code>weir init</code>; on Cloudflare, <code>./build.sh deploy</code> printed the token once.
         </p>
       </div>
     </main>

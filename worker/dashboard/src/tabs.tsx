@@ -1,5 +1,3 @@
-import { useEffect, useRef } from "preact/hooks";
-
 // Tabs is a choice of a few values, by click or with the arrow keys.
 export function Tabs<K extends string>({
   label,
@@ -12,14 +10,8 @@ export function Tabs<K extends string>({
   items: [key: K, name: string][];
   onPick: (key: K) => void;
 }) {
-  const box = useRef<HTMLFieldSetElement>(null);
-  // On a phone the tabs are one line, which may be longer than the screen.
-  useEffect(() => {
-    const tab = box.current!.querySelector(":checked")?.parentElement;
-    if (tab) box.current!.scrollLeft = tab.offsetLeft - 32;
-  }, [value]);
   return (
-    <fieldset class="tabs" ref={box}>
+    <fieldset class="tabs">
       <legend class="hidden">{label}</legend>
       {items.map(([key, name]) => (
         <label key={key}>

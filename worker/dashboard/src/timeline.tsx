@@ -24,28 +24,32 @@ const causes: Record<string, string> = {
   limited: "rate limited",
   key_refused: "key refused",
   out_of_credit: "out of credit",
-  server_error: "server error",
   timeout: "timed out",
   unreachable: "unreachable",
   blocked: "region blocked",
-  refused: "request refused",
 };
+
+// counted are the causes that are things, which have a plural.
+const counted: Record<string, string> = { server_error: "server error", refused: "bad request" };
 
 // failures says why attempts failed: "2 rate limited, 1 timed out".
 const failures = (s: TimelineStep) =>
   Object.entries(s.failedBy ?? {})
-    .map(([cause, n]) => `${number(n)} ${causes[cause] ?? cause}`)
+    .map(([cause, n]) => (counted[cause] ? count(n, counted[cause]) : `${number(n)} ${causes[cause] ?? cause}`))
     .join(", ");
 
 // found says what the attempts of a time found: "98 of 100 attempts succeeded (98%)".
 const found = (s: TimelineStep) =>
   `${number(s.attempts - s.failed)} of ${count(s.attempts, "attempt")} succeeded${s.state ? ` (${percent(s.success)})` : ""}`;
 
+// answered reports whether an attempt succeeded; without one there is no latency to speak of.
+const answered = (s: TimelineStep) => s.attempts > s.failed;
+
 const details = (s: TimelineStep) =>
   [
     found(s),
     failures(s),
-    s.latencyP50Ms && `latency ${milliseconds(s.latencyP50Ms)}, p95 ${milliseconds(s.latencyP95Ms)}`,
+    s.latencyP50Ms && answered(s) && `latency ${milliseconds(s.latencyP50Ms)}, p95 ${milliseconds(s.latencyP95Ms)}`,
     s.firstTokenP50Ms && `first token ${milliseconds(s.firstTokenP50Ms)}`,
   ]
     .filter(Boolean)
@@ -125,6 +129,7 @@ export function Health({ machine, filter, what }: { machine: Machine; filter: st
 }
 
 function Shown({ all, line, what }: { all: Timelines; line?: Timeline; what: string }) {
+  if (!line) return <p>No requests.</p>;
   const steps = stepsOf(all, line).filter((s) => s.step);
   return (
     <>
@@ -135,7 +140,7 @@ function Shown({ all, line, what }: { all: Timelines; line?: Timeline; what: str
           <span>Now</span>
         </p>
       </div>
-      <p>{line ? details(line.total) : "No requests."}</p>
+      <p>{details(line.total)}</p>
       {steps.length > 0 && (
         <details>
           <summary>As a table</summary>
@@ -174,10 +179,10 @@ function Shown({ all, line, what }: { all: Timelines; line?: Timeline; what: str
                     {step!.failedBy && <small class="muted"> {failures(step!)}</small>}
                   </td>
                   <td class="num" data-label="Latency">
-                    {milliseconds(step!.latencyP50Ms)}
+                    {answered(step!) && milliseconds(step!.latencyP50Ms)}
                   </td>
                   <td class="num" data-label="p95">
-                    {milliseconds(step!.latencyP95Ms)}
+                    {answered(step!) && milliseconds(step!.latencyP95Ms)}
                   </td>
                   <td class="num" data-label="First token">
                     {milliseconds(step!.firstTokenP50Ms)}

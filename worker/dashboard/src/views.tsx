@@ -1,4 +1,5 @@
 // Saved views of a page: its filters, period and columns, which are in its address, under a name.
+import type { Machine } from "./api";
 import "./views.css";
 import { useState } from "preact/hooks";
 import { Icon } from "./icons";
@@ -7,7 +8,7 @@ import { Popover } from "./popover";
 import { remember, remembered } from "./remembered";
 import { go, to } from "./route";
 import { toast } from "./toast";
-import { Button, Cut, Field } from "./ui";
+import { Button, Cut, Field, Empty } from "./ui";
 
 interface View {
   name: string;
@@ -117,3 +118,18 @@ export function Views({ machine, page }: Pick<PageProps, "machine"> & { page: st
     </Popover>
   );
 }
+
+// NoRequests stands where a machine has had no request, and leads to the first.
+export const NoRequests = ({ machine }: { machine: Machine }) => (
+  <Empty title="No requests yet">
+    <p>Requests appear here within seconds.</p>
+    <div class="row wrap">
+      <a class="button main" href={to(machine.id, "connect")}>
+        Connect a tool
+      </a>
+      <a class="button" href={to(machine.id, "playground")}>
+        Open the playground
+      </a>
+    </div>
+  </Empty>
+);

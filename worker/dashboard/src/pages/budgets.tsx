@@ -5,7 +5,7 @@ import { Confirm } from "../confirm";
 import { count } from "../format";
 import { useAction, useLoad } from "../hooks";
 import { ActionsHead, Load, Page, Table } from "../layout";
-import { keyName } from "../names";
+import { keyName, loadBudgets } from "../names";
 import type { PageProps } from "../page";
 import { toast } from "../toast";
 import { Badge, Button, Cut, Empty } from "../ui";
@@ -27,7 +27,7 @@ const blank: Budget = {
 
 // Budgets lists what calls may use, and what they have used.
 export default function Budgets({ machine, args: [asked] }: PageProps) {
-  const list = useLoad(() => machine.list<Budget>("/budgets"), [machine]);
+  const list = useLoad(() => loadBudgets(machine), [machine]);
   const keys = useLoad(() => machine.list<KeyRow>("/keys"), [machine]);
   const [edited, edit] = useAddressed(machine, "budgets", asked, list.data, blank);
   const [deleting, setDeleting] = useState<Budget | null>(null);
@@ -39,7 +39,7 @@ export default function Budgets({ machine, args: [asked] }: PageProps) {
   };
   // Edits what is stored now; closes the editor if it was deleted.
   const reload = async () => {
-    const now = await machine.list<Budget>("/budgets");
+    const now = await loadBudgets(machine);
     list.set(now);
     edit(now.find((b) => b.id === edited?.id) ?? null);
   };
@@ -124,7 +124,7 @@ export default function Budgets({ machine, args: [asked] }: PageProps) {
 function Row({ b, owner, onEdit, onDelete }: { b: Budget; owner?: KeyRow; onEdit: () => void; onDelete: () => void }) {
   const scope = [
     b.keyId && (owner ? keyName(owner) : "a deleted key"),
-    b.tag,
+    b.personName === undefined ? b.tag : b.personName || "a person who was removed",
     b.tool,
     b.models && (b.models.length === 1 ? b.models[0] : count(b.models.length, "model")),
   ].filter(Boolean);

@@ -161,25 +161,6 @@ function Tool({
           No account is connected yet. <a href={to(machine.id, "providers", "add")}>Add an account</a> first.
         </Notice>
       )}
-      {tool.script && !models.data && !models.error && <Skeleton what="models" rows={1} />}
-      {tool.script && (models.data || models.error) && (
-        <Command
-          key={`${tool.id} ${model} ${small}`}
-          machine={machine}
-          tool={tool}
-          model={model}
-          small={small}
-          call={call}
-        />
-      )}
-      {tool.script ? (
-        <details>
-          <summary>Manual setup</summary>
-          {manual}
-        </details>
-      ) : (
-        manual
-      )}
       <Section title="Models">
         <div class="grid">
           <ModelInput
@@ -205,6 +186,25 @@ function Tool({
           </Button>
         )}
       </Section>
+      {tool.script && !models.data && !models.error && <Skeleton what="models" rows={1} />}
+      {tool.script && (models.data || models.error) && (
+        <Command
+          key={`${tool.id} ${model} ${small}`}
+          machine={machine}
+          tool={tool}
+          model={model}
+          small={small}
+          call={call}
+        />
+      )}
+      {tool.script ? (
+        <details>
+          <summary>Manual setup</summary>
+          {manual}
+        </details>
+      ) : (
+        manual
+      )}
       <LastCall machine={machine} tool={tool} onConnected={setCall} />
     </>
   );

@@ -67,9 +67,9 @@ export default function Playground({ machine, args }: PageProps) {
         <Skeleton what="models" />
       ) : models.data.ids.length === 0 ? (
         <Empty title={`No ${noun} models yet`}>
-          <p>Add a provider that has some.</p>
+          <p>Add an account that has some.</p>
           <a class="button" href={to(machine.id, "providers", "add")}>
-            Add provider
+            Add account
           </a>
         </Empty>
       ) : (

@@ -10,4 +10,14 @@ export const windowNames = {
   total: "Never",
 };
 
+// perWindow are what follows the limit of a budget.
+export const perWindow = {
+  minute: " per minute",
+  "5h": " per 5 hours",
+  day: " per day",
+  week: " per week",
+  month: " per month",
+  total: "",
+};
+
 export type BudgetWindow = keyof typeof windowNames;

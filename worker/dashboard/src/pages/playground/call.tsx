@@ -25,7 +25,8 @@ export interface Sent {
   path: string;
   body: object;
   res: Response;
-  ms: number;
+  /** until the answer began; a turn of a conversation has its own times */
+  ms?: number;
 }
 
 // useInput is useState for an input of a part of the playground, which is remembered
@@ -142,7 +143,8 @@ export function Details({ machine, sent, of = "" }: { machine?: Machine; sent: S
   return (
     <div class="stack">
       <p class="muted small" role="status">
-        {sent.res.status} · {number(sent.ms)} ms
+        {sent.res.status}
+        {sent.ms !== undefined && ` · ${number(sent.ms)} ms`}
         {s.model && (
           <>
             {" "}

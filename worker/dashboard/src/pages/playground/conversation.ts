@@ -118,7 +118,7 @@ async function answer(machine: Machine, store: TalkStore, at: number) {
   try {
     const body = bodyOf(options, model, turns);
     const res = await ask(machine, path, body, running.signal);
-    put({ sent: { path, body, res, ms: elapsed() } });
+    put({ sent: { path, body, res } });
     if (!res.ok) throw await apiError(res);
     result.requestId = res.headers.get("x-request-id") ?? "";
     let shown = 0;

@@ -143,9 +143,9 @@ export function About({ machine, operator }: { machine: Machine; operator: boole
                 <dt>Credentials key</dt>
                 <dd>
                   {h.credentials.unreadable > 0
-                    ? `CREDENTIALS_KEY doesn’t open the credentials of ${number(h.credentials.unreadable)} accounts and destinations. Set the key that sealed them, or replace them.`
+                    ? `CREDENTIALS_KEY doesn’t open ${count(h.credentials.unreadable, "credential")} of accounts and destinations. Set the key that sealed them, or replace them.`
                     : h.credentials.earlier
-                      ? `${number(h.credentials.earlier)} accounts and destinations are still sealed with the earlier key`
+                      ? `Still sealed with the earlier key: ${count(h.credentials.earlier, "credential")} of accounts and destinations`
                       : "Nothing is sealed with the earlier key"}
                 </dd>
               </>

@@ -12,7 +12,7 @@ export function Backup(props: { machine: Machine; operator: boolean }) {
   return (
     <Section
       title="Backup"
-      intro="The machine’s configuration as a file. Credentials, keys and people are included only if you encrypt it with a passphrase."
+      intro="The machine’s configuration as a file. Credentials, keys and people are included only if you encrypt it with a passphrase. Usage, requests and what budgets have spent are not in it: the command weir backup copies all of a server."
     >
       <Export machine={props.machine} />
       <hr />

@@ -73,7 +73,7 @@ export function Routing({ machine }: { machine: Machine }) {
               <Setting label="Account strategy" hint="How to pick between accounts with the same priority.">
                 <select value={v.strategy} onChange={(e) => put({ strategy: e.currentTarget.value })}>
                   <option value="affinity">Sticky sessions (best for caching)</option>
-                  <option value="priority">By priority</option>
+                  <option value="priority">In order</option>
                   <option value="round-robin">Round-robin</option>
                   <option value="weighted">Weighted</option>
                   <option value="fastest">Fastest</option>

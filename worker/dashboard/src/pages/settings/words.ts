@@ -27,7 +27,7 @@ export function actionText(action: string): string {
 export function actorText(actor: string, names: Record<string, string>): string {
   if (others[actor]) return others[actor];
   const person = actor.replace(/^person:/, "");
-  if (person !== actor) return names[person] ?? `Person ${person.slice(0, 8)}…`;
+  if (person !== actor) return names[person] || `Person ${person.slice(0, 8)}…`;
   const id = actor.replace(/^key:/, "");
   return `Key ${names[id] ?? `${id.slice(0, 8)}… (revoked)`}`;
 }
@@ -35,12 +35,17 @@ export function actorText(actor: string, names: Record<string, string>): string 
 // targetText returns what it was done to, "" without a target.
 export function targetText(e: AuditRow, names: Record<string, string>): string {
   if (!e.target) return "";
-  if (names[e.target]) return names[e.target];
+  if (names[e.target] || others[e.target]) return names[e.target] || others[e.target];
   return /^[0-9a-z]{12,}$/.test(e.target) ? `${e.target.slice(0, 8)}…` : e.target;
 }
 
-// fieldText returns the name of a field in words.
-export const fieldText = (name: string) => fields[name] ?? spaced(name);
+// fieldText returns a field in words: "model price of openai/gpt-5" of "modelPrices.openai/gpt-5". A route and a text
+// are not the name of one.
+export function fieldText(name: string): string {
+  if (name.includes(" ")) return name;
+  const [, field, of] = /^(.*?)\.(.*)$/.exec(name) ?? [];
+  return of ? `${fieldText(field)} of ${of}` : (fields[name] ?? spaced(name));
+}
 
 // kinds are the choices of the filter.
 export const kinds: [kind: string, name: string][] = [
