@@ -111,17 +111,28 @@ const order = navigation.flatMap((group) => group.pages);
 // follows on them first.
 const whole = new RegExp(`^(providers/.*|${order.join("|")})$`);
 
-// sections returns the sections of a page for the search: each heading with its text.
+// lines returns the text of HTML with a line for each paragraph, row of a table and line of code.
+const lines = (html) =>
+  html
+    .replace(/<pre[\s\S]*?<\/pre>/g, (code) => code.replace(/\n/g, "</p>"))
+    .replace(/<\/t[dh]>\s*(?=<t)/g, " · ")
+    .split(/<\/(?:p|li|tr|pre|h\d)>/)
+    .map(plain)
+    .filter(Boolean)
+    .join("\n");
+
+// sections returns the sections of a page for the search: each heading with its text, and each row
+// of the table of errors, by its code.
 function sections(url, html) {
   const main = html.slice(html.indexOf('<main id="main">'), html.search(/<nav class="turn"|<footer>/));
-  const head = /^<h[123] id="([^"]*)"[^>]*>([\s\S]*?)<\/h[123]>/;
-  const parts = main.split(/(?=<h[123] id=)/).filter((part) => head.test(part));
+  const head = /^<(?:h[123]|tr) id="([^"]*)"[^>]*>([\s\S]*?)<\/(?:h[123]|td)>/;
+  const parts = main.split(/(?=<(?:h[123]|tr) id=)/).filter((part) => head.test(part));
   const titles = parts.map((part) => plain(head.exec(part)[2]));
   return parts.map((part, i) => {
     const [heading, anchor] = head.exec(part);
     const path = url.replace(/(^|\/)index\.html$|\.html$/, "$1");
     const more = words[i === 0 ? path : `${path}#${anchor}`];
-    const text = plain(part.slice(heading.length)).slice(0, whole.test(path) ? undefined : 200);
+    const text = lines(part.slice(heading.length)).slice(0, whole.test(path) ? undefined : 200);
     return { url, anchor, page: titles[0], title: titles[i], text, words: more };
   });
 }
@@ -138,7 +149,7 @@ function contents(html) {
 
 // llms returns llms.txt (https://llmstxt.org): the pages with their first sentence.
 function llms(index) {
-  const first = (text) => /^.*?\.(?= |$)/.exec(text)?.[0] ?? text.slice(0, 200);
+  const first = (text) => /^.*?\.(?= |$)/.exec(text.replace(/\n/g, " "))?.[0] ?? text.slice(0, 200);
   const of = (path) => index.find((s) => s.url.replace(/index\.html$|\.html$/, "") === path);
   const lines = ["# weir", "", `> ${first(of("").text)}`, ""];
   for (const group of navigation) {
@@ -171,7 +182,12 @@ export default function (config) {
 
   const repository = process.env.REPOSITORY ?? "";
   config.addPreprocessor("texts", "md", (_data, text) =>
-    text.replace(/^<!--.*-->$/gm, "").replaceAll("https://github.com/OWNER/weir", repository || "$&"),
+    repository
+      ? text
+          .replace(/^<!--.*-->$/gm, "")
+          .replaceAll("https://github.com/OWNER/weir", repository)
+          .replace("`OWNER` is the account that the repository is under. ", "")
+      : text.replace(/^<!--.*-->$/gm, ""),
   );
   // A block of code that is wider than the screen is scrolled by the keyboard too.
   config.addTransform("focus", (html) => html.replace(/<pre(?=[ >])/g, '<pre tabindex="0"'));

@@ -77,7 +77,11 @@ function item(found) {
   a.setAttribute("role", "option");
   a.append(found.title === found.page ? found.title : `${found.page}: ${found.title}`);
   const small = document.createElement("small");
-  small.textContent = excerpt(found.text, found.terms);
+  excerpt(found.text, found.terms).forEach((piece, i) => {
+    const mark = i % 2 === 1 ? document.createElement("mark") : "";
+    if (mark) mark.textContent = piece;
+    small.append(mark || piece);
+  });
   a.append(small);
   return a;
 }
