@@ -34,27 +34,34 @@ func TestBudgetAddsNoLimitThatTheModelRefuses(t *testing.T) {
 	const chat, anthropic = `"openai-compatible-0123abcd"`, `"anthropic-compatible-0123abcd"`
 	for _, tt := range []struct {
 		name, provider, prices, budget, custom string
-		listed                                 bool
+		listed                                 string // how the list of the server is read: by "models", or by a "test"
 		status                                 int
 	}{
-		{"nothing is known", chat, "", `"unit":"tokens","limit":500000`, "", false, 400},
-		{"the server lists its context", chat, "", `"unit":"tokens","limit":500000`, "", true, 200},
-		{"a custom model has its context", chat, "", `"unit":"tokens","limit":500000`, `"contextLength":8192`, false, 200},
-		{"a custom model has its longest answer", chat, "", `"unit":"tokens","limit":500000`, `"maxTokens":2048`, false, 200},
-		{"dollars", chat, `"up/m":"1/10"`, `"unit":"usd","limit":5`, "", false, 400},
-		{"another vendor's model of a Messages server gets what it gets without a budget", anthropic, "", `"unit":"tokens","limit":500000`, "", false, 200},
+		{"nothing is known", chat, "", `"unit":"tokens","limit":500000`, "", "", 400},
+		{"the server lists its context", chat, "", `"unit":"tokens","limit":500000`, "", "models", 200},
+		{"a test reads the list", chat, "", `"unit":"tokens","limit":500000`, "", `{}`, 200},
+		{"a test of one model reads the list", chat, "", `"unit":"tokens","limit":500000`, "", `{"model":"m"}`, 200},
+		{"a custom model has its context", chat, "", `"unit":"tokens","limit":500000`, `"contextLength":8192`, "", 200},
+		{"a custom model has its longest answer", chat, "", `"unit":"tokens","limit":500000`, `"maxTokens":2048`, "", 200},
+		{"dollars", chat, `"up/m":"1/10"`, `"unit":"usd","limit":5`, "", "", 400},
+		{"another vendor's model of a Messages server gets what it gets without a budget", anthropic, "", `"unit":"tokens","limit":500000`, "", "", 200},
 	} {
 		w := newWorld(t)
 		w.Answer = small
 		id, key := w.tenant(0)
-		w.get(201, w.do("POST", "/"+id+"/api/providers", adminToken, `{"provider":`+tt.provider+`,"name":"a","apiKey":"k","providerSpecificData":{"baseUrl":"http://up.example/v1","prefix":"up"}}`), nil)
+		var account struct{ ID string }
+		w.get(201, w.do("POST", "/"+id+"/api/providers", adminToken, `{"provider":`+tt.provider+`,"name":"a","apiKey":"k","providerSpecificData":{"baseUrl":"http://up.example/v1","prefix":"up"}}`), &account)
 		w.get(200, w.do("PATCH", "/"+id+"/api/settings", adminToken, `{"modelPrices":{`+tt.prices+`}}`), nil)
 		w.get(201, w.do("POST", "/"+id+"/api/budgets", adminToken, `{"name":"b","window":"day",`+tt.budget+`}`), nil)
 		if tt.custom != "" {
 			w.get(201, w.do("POST", "/"+id+"/api/models/custom", adminToken, `{"providerAlias":"up","id":"m",`+tt.custom+`}`), nil)
 		}
-		if tt.listed {
+		switch tt.listed {
+		case "":
+		case "models":
 			w.get(200, w.do("GET", "/v1/models", key, ""), nil)
+		default:
+			w.get(200, w.do("POST", "/"+id+"/api/providers/"+account.ID+"/test", adminToken, tt.listed), nil)
 		}
 		w.Seen = nil
 		const body = `{"model":"up/m","messages":[{"role":"user","content":"a"}]}`

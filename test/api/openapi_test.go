@@ -77,6 +77,7 @@ var calls = []call{
 	{"DELETE", "/MACHINE/api/destinations/DESTINATION", "", 204},
 	{"DELETE", "/MACHINE/api/destinations/DESTINATION", "", 404},
 	{"GET", "/MACHINE/api/models/list/llm", "", 200},
+	{"GET", "/MACHINE/api/models/list/all", "", 200},
 	{"GET", "/MACHINE/api/models/info?id=openai/gpt-4.1", "", 200},
 	{"PUT", "/MACHINE/api/models/alias", `{"alias":"fast","model":"up/m"}`, 200},
 	{"GET", "/MACHINE/api/models/alias", "", 200},

@@ -276,6 +276,10 @@ func TestUsageIsExportedAsCSV(t *testing.T) {
 			t.Errorf("%s: %d rows with %d requests", query, len(rows)-1, sum)
 		}
 	}
+	byProvider := w.rowsOf("/" + id + "/api/usage.csv?period=60d&groupBy=provider")
+	if name, of := column(byProvider, "provider")[0], column(byProvider, "provider_id")[0]; name != "account 0" || of != "openai-compatible-0123abcd" {
+		t.Errorf("the provider is %q, with the id %q", name, of)
+	}
 	for _, query := range []string{"period=60d", "period=60d&groupBy=day,model", "period=60d&groupBy=month,key", "period=60d&groupBy=tool", "period=60d&groupBy=day,tool",
 		"groupBy=month,tag:project", "period=60d&groupBy=day,key,tag:project", "period=60d&groupBy=tag:project&tag=project=a1", "period=192h&groupBy=hour"} {
 		path := "/" + id + "/api/usage%s?" + query
@@ -321,5 +325,25 @@ func TestUsageIsExportedAsCSV(t *testing.T) {
 		if !slices.Contains(rows[0], "failed_"+cause) {
 			t.Errorf("no column failed_%s", cause)
 		}
+	}
+}
+
+// The tokens that were written to a cache are billed apart: without them the cost of a row of the file
+// could not be checked.
+func TestCSVOfRequestsHasAllTokensThatCost(t *testing.T) {
+	w := newWorld(t)
+	w.Answer = func(*fake.Seen) fake.Answer {
+		return fake.JSON(`{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":20,"cache_creation_input_tokens":40}}`)
+	}
+	id, key := w.tenant(0)
+	w.get(201, w.do("POST", "/"+id+"/api/providers", adminToken, `{"provider":"anthropic-compatible-0123abcd","name":"a","apiKey":"k","providerSpecificData":{"baseUrl":"http://up.example/v1","prefix":"up"}}`), nil)
+	w.get(200, w.do("PATCH", "/"+id+"/api/settings", adminToken, `{"modelPrices":{"up/m":"3/15/0.3/3.75"}}`), nil)
+	w.get(200, w.do("POST", "/v1/messages", key, `{"model":"up/m","max_tokens":9,"messages":[{"role":"user","content":"a"}]}`), nil)
+	w.Add(2 * time.Second)
+	w.do("GET", "/v1/models", key, "") // reports
+	rows := w.rowsOf("/" + id + "/api/requests.csv")
+	in, out, read, written := column(rows, "input_tokens")[0], column(rows, "output_tokens")[0], column(rows, "cache_read_tokens")[0], column(rows, "cache_write_tokens")[0]
+	if in != "70" || out != "5" || read != "20" || written != "40" || column(rows, "cost_usd")[0] != "0.000261" {
+		t.Errorf("the file has %q", rows)
 	}
 }

@@ -130,7 +130,7 @@ async function session(b, token) {
 
 // signIn uses the sign-in page.
 export async function signIn(page, token) {
-  await page.getByLabel("Operator token, personal token or management key").fill(token);
+  await page.getByLabel("Token or key").fill(token);
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
   await page
     .getByRole("button", { name: "Sign out", exact: true })

@@ -85,7 +85,7 @@ test("bodies are shown after signing in again, with their texts as texts", async
   });
   await dialog.getByRole("button", { name: "Show prompt and answer" }).click();
   const again = page.getByRole("dialog", { name: "Sign in again" });
-  await again.getByLabel("Operator token, personal token or management key").fill(secrets.ADMIN_TOKEN);
+  await again.getByLabel("Token or key").fill(secrets.ADMIN_TOKEN);
   await again.getByRole("button", { name: "Sign in" }).click();
   const request = dialog.getByRole("region", { name: "Request", exact: true });
   await request.getByText('"role": "user"').waitFor();

@@ -1,6 +1,7 @@
 // The page of combos: dragging, keyboard, test calls and errors.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { strategyName } from "../../worker/dashboard/src/pages/combos/strategies.ts";
 import { compatible } from "../e2e/gateway.mjs";
 import { accessible, answered, becomes, bench, canary, holds, looks, open, settled } from "./browser.mjs";
 
@@ -19,7 +20,7 @@ async function combos(t, made = [], options = {}) {
   await settled(page);
   const list = async () => (await b.operator.call("GET", `/${machineId}/api/combos`)).data;
   const members = () =>
-    page.getByRole("list", { name: "Members" }).getByRole("listitem").locator("code").allInnerTexts();
+    page.getByRole("list", { name: "Models", exact: true }).getByRole("listitem").locator("code").allInnerTexts();
   return { page, machineId, apiKey, list, members };
 }
 
@@ -33,7 +34,7 @@ test("a combo is created by dragging, reordered and tried", async (t) => {
   await offered.filter({ hasText: "up/test-chat" }).first().dragTo(page.locator(".drop"));
   await offered.filter({ hasText: "up/vendor/nested-model" }).dragTo(page.locator(".drop"));
   await becomes(members, ["up/test-chat", "up/vendor/nested-model"]);
-  const items = page.getByRole("list", { name: "Members" }).getByRole("listitem");
+  const items = page.getByRole("list", { name: "Models", exact: true }).getByRole("listitem");
   await items.nth(1).locator(".grip").dragTo(items.nth(0));
   await holds(page, () => document.querySelector(".order li code").textContent === "up/vendor/nested-model");
   await looks(page, "combos-edit");
@@ -90,12 +91,12 @@ test("a combo is created, changed and deleted with the keyboard only", async (t)
   assert.deepEqual(await list(), []);
 });
 
-test("a combo states which failures continue with its next member", async (t) => {
+test("a combo states which failures continue with its next model", async (t) => {
   const { page, list } = await combos(t, [{ name: "pair", models: ["up/test-chat", "up/vendor/nested-model"] }]);
   await page.getByRole("button", { name: "Edit pair" }).click();
-  await page.getByText("When a member fails").click();
+  await page.getByText("When a model fails").click();
   await page.getByLabel("Rate limit or no credit").selectOption("Return the error");
-  await page.getByLabel("Content filtered").selectOption("Try the next member");
+  await page.getByLabel("Content filtered").selectOption("Try the next model");
   await looks(page, "combos-policy");
   await answered(page, "PUT", () => page.getByRole("button", { name: "Save combo" }).click());
   assert.deepEqual((await list())[0].on, { limit: "stop", content_filter: "next" });
@@ -159,7 +160,7 @@ test("a picture shows the way of a request, and members that are gone", async (t
   );
   await page
     .getByText(
-      "The first member is chosen by weight, the same for a session. Tries the next member after: not available, request too long, model does not exist, content filtered, other refusals (4xx). Returns the error after: rate limit or no credit.",
+      "The first model is chosen by weight, the same for a session. Tries the next model after: not available, request too long, model does not exist, content filtered, other refusals (4xx). Returns the error after: rate limit or no credit.",
     )
     .waitFor();
   await looks(page, "combos-route");
@@ -168,7 +169,7 @@ test("a picture shows the way of a request, and members that are gone", async (t
   assert.ok(page.url().includes("/combos/"), page.url());
   await page.getByRole("button", { name: "Remove gone" }).click();
   await page.getByLabel("Strategy").selectOption("cheapest");
-  await page.getByText("The cheapest member is first.", { exact: false }).waitFor();
+  await page.getByText("The cheapest model is first.", { exact: false }).waitFor();
   await page.getByText("5 models, weighted").waitFor({ state: "detached" });
   await answered(page, "PUT", () => page.getByRole("button", { name: "Save combo" }).click());
   await page.getByText("5 models, cheapest").waitFor();
@@ -330,4 +331,9 @@ test("the error of a tried combo is shown next to its button, as text", async (t
   await page.getByText(html, { exact: false }).waitFor();
   await page.getByRole("button", { name: "Try it: second" }).click();
   await page.getByText("Answered by up/test-chat · 2 attempts").waitFor();
+});
+
+test("the list names strategies as the form does", () => {
+  const names = ["fallback", "priority", undefined, "affinity", "weighted", "of-another-version"].map(strategyName);
+  assert.deepEqual(names, ["in order", "in order", "in order", "sticky sessions", "weighted", "of-another-version"]);
 });

@@ -46,7 +46,9 @@ const command = (page, tool) => page.getByRole("region", { name: `Command for ${
 test("no two tools have the same mark", async (t) => {
   const { page } = await connect(t);
   const marks = await page.locator(".monogram").allInnerTexts();
-  assert.ok(marks.length > 20 && marks.every((m) => m.length === 2), marks.join(" "));
+  assert.ok(marks.length > 20 && marks.every((m) => /^.{1,2}$/.test(m)), marks.join(" "));
+  const of = async (tool) => tile(page, tool).locator(".monogram").innerText();
+  assert.deepEqual([await of("GitHub Copilot CLI"), await of("curl")], ["GH", "c"], "a mark begins as its name");
   assert.equal(new Set(marks).size, marks.length, marks.sort().join(" "));
 });
 
@@ -54,7 +56,13 @@ test("the command of the page sets a tool up", async (t) => {
   const { page, machineId, call } = await connect(t);
   await looks(page, "connect");
   await choose(page, "Codex CLI");
-  await page.getByLabel("Model", { exact: true }).fill("up/test-chat");
+  const top = async (of) => (await of.boundingBox()).y;
+  const model = page.getByLabel("Model", { exact: true });
+  assert.ok(
+    (await top(model)) < (await top(page.getByRole("button", { name: "Copy command" }))),
+    "the choice is first",
+  );
+  await model.fill("up/test-chat");
   await looks(page, "connect-tool");
   await page.getByRole("button", { name: "Copy command" }).click();
   await page.getByText("Copied. Paste it into a terminal.").waitFor();

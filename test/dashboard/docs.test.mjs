@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import MiniSearch from "minisearch";
 import { accessible, becomes, bench, looks, open } from "./browser.mjs";
-import { find, indexOf } from "../../worker/site/assets/search.js";
+import { excerpt, find, indexOf } from "../../worker/site/assets/search.js";
 import { navigation } from "../../worker/site/navigation.mjs";
 import { words } from "../../worker/site/words.mjs";
 
@@ -32,7 +32,7 @@ async function crawl() {
     pages.set(path, html);
     for (const [, link] of html.matchAll(/ (?:href|src)="([^"]+)"/g)) {
       const to = new URL(link, `http://docs.example${path}`);
-      if (to.host !== "docs.example") continue;
+      if (to.host !== "docs.example" || to.pathname === "/") continue; // the dashboard
       assert.match(to.pathname, /^\/(docs\/|openapi\.json$)/, `${path} links to ${link}`);
       wanted.push(to.pathname);
     }
@@ -260,6 +260,17 @@ const asked = {
   "claude pro": "faq",
   "chatgpt plus": "faq",
   subscription: "faq",
+  "streaming stops": "troubleshooting",
+  crash: "troubleshooting",
+  "connection refused": "troubleshooting",
+  "base url": "clients",
+  "cost per user": "guides/spend",
+  "delete key": "keys",
+  "export csv": "keys",
+  "env variables": "guides/self-hosting",
+  "change password": "guides/self-hosting",
+  "custom model": "concepts",
+  jetbrains: "guides/continue",
   passkey: "guides/sign-in",
   mfa: "guides/sign-in",
   "high availability": "guides/several-servers",
@@ -285,6 +296,40 @@ const asked = {
   "migrate from litellm": "guides/from-other-gateways",
 };
 
+// messages are texts of errors, and their codes.
+const messages = {
+  "unknown model": "model_not_found",
+  'Unknown model "gpt-9".': "model_not_found",
+  "The model 'gpt-9' does not exist or you do not have access to it.": "model_not_found",
+  "No OpenAI account is connected: connect one, or choose another model.": "no_credentials",
+  "The account main of this model is paused.": "no_credentials",
+  "No account of provider openai has usable credentials.": "no_credentials",
+  "This gateway finds no such API key": "machine_required",
+  "The provider refuses the credentials of main.": "account_key_refused",
+  "The provider's account has no credit left.": "insufficient_quota",
+  "No route POST /chat/completions.": "not_found",
+  "Provider groq has no endpoint for this request.": "unsupported_endpoint",
+  "/v1/assistants is not offered by this gateway.": "not_implemented",
+  "This API key may not use the model.": "model_not_allowed",
+  "Your role on this machine does not include this.": "role_required",
+  "Sign in again: the session has ended.": "session_expired",
+  "The stored credentials cannot be decrypted": "key_unavailable",
+  "The connection to the provider was lost. Try again.": "upstream_reset",
+  "The provider ended the stream before the answer was complete.": "upstream_cut",
+  "The gateway serves as many calls as it can at the moment.": "overloaded",
+};
+
+test("a result shows the sentence that has most of the words", () => {
+  const text = "A key is one thing.\nrpm · requests per minute\nThe key is paused. Resume it.";
+  assert.deepEqual(excerpt(text, ["key", "paused"]), ["The ", "key", " is ", "paused", ". Resume it."]);
+  assert.deepEqual(excerpt(text, ["minute"]), ["rpm · requests per ", "minute", " The key is paused. Resume it."]);
+  assert.deepEqual(excerpt(text, []), [text]);
+  const long = excerpt(`${"word ".repeat(100)}key and more`, ["key"]);
+  assert.ok(long[0].startsWith("…word") && long[0].length < 60, long.join("|"));
+  assert.equal(long[1], "key");
+  assert.deepEqual(excerpt("a $x^ b", ["$x^"]), ["a ", "$x^", " b"]);
+});
+
 test("the search finds what readers call a thing", async () => {
   const index = indexOf(MiniSearch, await (await get("/docs/search.json")).json());
   const first = (query) => find(index, query)[0]?.url.replace(/\.html$/, "");
@@ -295,6 +340,24 @@ test("the search finds what readers call a thing", async () => {
       terms.every((term) => term.startsWith("slack")),
       `${terms}`,
     );
+  // An error is found by its code, by what the table says of it, and by the message.
+  const placed = (query, n) =>
+    find(index, query)
+      .slice(0, n)
+      .map((s) => `${s.url.replace(".html", "")}#${s.anchor}`);
+  const missed = [];
+  const rows = readFileSync("docs/reference/errors.md", "utf8")
+    .replace(/\]\([^)]*\)/g, "]")
+    .matchAll(/^\| `(\w+)` \|[^|]*\|([^|]*)\|/gm);
+  for (const [, code, meaning] of rows)
+    for (const [query, n] of [
+      [code, code.includes("_") ? 1 : 12], // the list has twelve
+      [meaning, 5],
+    ])
+      if (!placed(query, n).includes(`reference/errors#${code}`)) missed.push(`${code}: ${query}`);
+  for (const [message, code] of Object.entries(messages))
+    if (!placed(message, 3).includes(`reference/errors#${code}`)) missed.push(`${message}: ${placed(message, 3)}`);
+  assert.deepEqual(missed, []);
   const places = new Set(
     (await (await get("/docs/search.json")).json()).map(
       (s) => `${s.url.replace(/(^|\/)index\.html$|\.html$/, "$1")}#${s.anchor}`,
@@ -375,4 +438,23 @@ test("on a phone a button opens the list of pages", async (t) => {
   await page.getByRole("button", { name: "Menu" }).click();
   await link.click();
   await page.getByRole("heading", { name: "Quick start", level: 1 }).waitFor();
+});
+
+test("the diagram of the first page follows the theme", async (t) => {
+  for (const dark of [true, false]) {
+    const page = await open(t, b, { as: null, at: "docs/", dark });
+    const picture = await page.getByRole("img", { name: /^Clients call weir/ }).screenshot();
+    const brightness = await page.evaluate(async (png) => {
+      const image = new Image();
+      image.src = `data:image/png;base64,${png}`;
+      await image.decode();
+      const canvas = new OffscreenCanvas(image.width, image.height).getContext("2d", { willReadFrequently: true });
+      canvas.drawImage(image, 0, 0);
+      return [0.01, 0.05].map((x) => canvas.getImageData(x * image.width, 0.15 * image.height, 1, 1).data[0]);
+    }, picture.toString("base64"));
+    assert.ok(
+      brightness.every((of) => (dark ? of < 64 : of > 192)),
+      `page and box: ${brightness}`,
+    );
+  }
 });

@@ -48,6 +48,10 @@ test("an unsaved combo survives navigation and the end of the session", async (t
   await page.getByRole("dialog", { name: "Sign out?" }).getByRole("button", { name: "Stay signed in" }).click();
   await page.getByRole("button", { name: "Save combo" }).click();
   await page.getByText("Saved half-done.").waitFor();
+  await page.getByRole("button", { name: "Sign out everywhere" }).click(); // asks in any case
+  const all = page.getByRole("dialog", { name: "Sign out?" });
+  await all.getByText("Every session of this token, key or person ends").waitFor();
+  await all.getByRole("button", { name: "Stay signed in" }).click();
   await page.getByRole("button", { name: "Sign out", exact: true }).click();
   await page.getByText("You have been signed out.").waitFor();
 });
@@ -74,7 +78,16 @@ test("a dialog asks before it discards input or a new key", async (t) => {
   await made.getByRole("button", { name: "Back" }).click();
   await made.getByRole("region", { name: "API key" }).waitFor();
   await made.getByRole("button", { name: "Close", exact: true }).click();
-  await made.getByRole("button", { name: "Close without copying" }).click();
+  const leave = made.getByRole("button", { name: "Close without copying" });
+  for (const width of [1440, 390]) {
+    await page.setViewportSize({ width, height: 800 });
+    const { button, box } = await leave.evaluate((e) => ({
+      button: e.getBoundingClientRect().right,
+      box: e.closest(".notice").getBoundingClientRect().right,
+    }));
+    assert.ok(button <= box, `the button ends at ${button}, its box at ${box}, at ${width} px`);
+  }
+  await leave.click();
   await made.waitFor({ state: "detached" });
 });
 

@@ -135,11 +135,14 @@ test("a pasted curl command sets the path and the body", async (t) => {
   const { page } = await explain(t, [compatible(b.upstream)]);
   await page.getByRole("button", { name: "Insert example" }).click();
   assert.match(JSON.parse(await page.getByLabel("Body").inputValue()).model, /^\w+\/./);
+  const sample = page.getByText("An example. Without the request’s own token limit");
+  await sample.waitFor();
   await page
     .getByLabel("Body")
     .fill(
       `curl '${b.url}/v1/embeddings' \\\n  -H "Authorization: Bearer $WEIR_KEY" \\\n  -d '{"model":"up/test-embed","input":"It'\\''s a test"}'`,
     );
+  await sample.waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Explain" }).click();
   const step = page.getByRole("list", { name: "Attempts" }).getByRole("listitem");
   await step.getByText("up/test-embed").waitFor();

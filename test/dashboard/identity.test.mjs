@@ -23,7 +23,7 @@ test("the operator adds, tests, changes and removes a provider", async (t) => {
   const page = await open(t, b, { at: "#/identity-providers", failures: [path] });
   await page.getByText("No identity providers yet").waitFor();
   await looks(page, "identity-empty");
-  await page.getByRole("button", { name: "Add provider" }).click();
+  await page.getByRole("button", { name: "Add identity provider" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Provider").selectOption("keycloak");
   assert.equal(await dialog.getByRole("region", { name: "Redirect URI" }).innerText(), `${b.url}/oidc/callback`);

@@ -37,14 +37,24 @@ test("a key is created with limits, shown once, copied, used and revoked", async
   await page.getByRole("button", { name: "New key" }).click();
   const form = page.getByRole("dialog", { name: "New key" });
   await form.getByRole("textbox", { name: /^Name/ }).fill("For tests");
+  assert.equal(
+    await form.getByLabel("Requests per minute").isVisible(),
+    false,
+    "of many fields the usual ones are open",
+  );
+  await looks(page, "keys-new");
+  await form.getByLabel("Allowed models").fill("up/nonsense\nup/test-chat\nup/*");
+  const warning = form.getByText("Its server does not list up/nonsense. Check the spelling.");
+  await warning.waitFor();
   await form.getByLabel("Allowed models").fill("up/test-chat\nup/test-embed");
+  await warning.waitFor({ state: "detached" });
+  await form.getByText("Advanced", { exact: true }).click();
   await form.getByLabel("Requests per minute").fill("60");
   await form.getByLabel("Requests per day").fill("1000");
   await form.getByLabel("Tokens per minute").fill("50000");
   await form.getByLabel("Concurrent requests").fill("8");
   await form.getByLabel("Budget (US dollars)").fill("20");
   await form.getByLabel("Expires").selectOption({ label: "In 30 days" });
-  await looks(page, "keys-new");
   await form.getByRole("button", { name: "Create key" }).click();
   const made = page.getByRole("dialog", { name: "Key created" });
   const shown = (await made.getByRole("region", { name: "API key" }).innerText()).trim();
@@ -68,7 +78,7 @@ test("a key is created with limits, shown once, copied, used and revoked", async
   assert.ok(Math.abs(row.expiresAt - Date.now() - 30 * 86_400_000) < 60_000);
   await page
     .getByRole("row", {
-      name: /For tests.*60\/min · 0 of 1,000\/day · 50,000 tokens\/min · 8 at a time · 2 models · until .*\$0\.00 of \$20\.00/,
+      name: /For tests.*60\/min 0 of 1,000\/day 50,000 tokens\/min 8 at a time 2 models until .*\$0\.00 of \$20\.00/,
     })
     .waitFor();
   const before = page.viewportSize();
@@ -102,6 +112,7 @@ test("a management key signs in to its own machine", async (t) => {
   const { page, machineId, list } = await keys(t);
   await page.getByRole("button", { name: "New key" }).click();
   const form = page.getByRole("dialog");
+  await form.getByText("Advanced", { exact: true }).click();
   assert.equal(await form.getByLabel(/^Export the machine/).count(), 0);
   await form.getByLabel("Call models").uncheck();
   assert.equal(await form.getByRole("button", { name: "Create key" }).isDisabled(), true);
@@ -122,6 +133,7 @@ test("a key that reads metrics can do nothing else", async (t) => {
   const { page, list } = await keys(t);
   await page.getByRole("button", { name: "New key" }).click();
   const form = page.getByRole("dialog");
+  await form.getByText("Advanced", { exact: true }).click();
   await form.getByLabel("Call models").uncheck();
   await form.getByLabel(/^Read metrics/).check();
   await form.getByRole("textbox", { name: /^Name/ }).fill("Prometheus");
@@ -237,11 +249,11 @@ test("the budget of a key is set, changed and removed in its dialog", async (t) 
   await save("35.5", /Laptop.*60\/min.*\$0\.00 of \$35\.50/);
   assert.deepEqual(await spent(), [["Laptop", key.id, 35.5, "day"]]);
 
-  await save("", /Laptop.*60\/min · 0 of 1,000 requests/);
+  await save("", /Laptop.*60\/min 0 of 1,000 requests/);
   assert.deepEqual(await spent(), []);
 });
 
-test("the list shows what a key has spent this month, with a bar if it has a budget", async (t) => {
+test("the list shows what a key has spent this month, and its budgets with their windows", async (t) => {
   const { page, machineId } = await keys(t);
   const api = (method, path, body) => b.operator.call(method, `/${machineId}/api${path}`, body);
   const own = { unit: "usd", limit: 20, window: "month" };
@@ -253,7 +265,12 @@ test("the list shows what a key has spent this month, with a bar if it has a bud
       const { data } = await (await route.fetch()).json();
       await route.fulfill({ json: { data: data.map((row) => ({ ...row, ...change(row) })) } });
     });
-  await spent("keys", (k) => ({ spentUsd: 250, spentMonthUsd: k.name === "Free" ? 12.5 : 3, unpricedAttempts: 28 }));
+  await spent("keys", (k) => ({
+    spentUsd: 250,
+    spentMonthUsd: { Free: 12.5, Weekly: 3 }[k.name] ?? 0,
+    unpricedAttempts: 28,
+    lastUsedAt: Date.now() - (k.name === "Laptop" ? 40 * 86_400_000 : 0),
+  }));
   await spent("budgets", (row) => ({
     ...(row.keyId === key.id ? { spent: 18 } : { spent: 0, unpricedCalls: 28 }),
     resetsAt: Date.now() + 86_400_000,
@@ -262,15 +279,19 @@ test("the list shows what a key has spent this month, with a bar if it has a bud
   await settled(page);
   const cell = (name) =>
     page.getByRole("row", { name: new RegExp(`^${name} `) }).locator("td[data-label='This month']");
+  const limits = (name) => page.getByRole("row", { name: new RegExp(`^${name} `) }).locator("td.limits");
   // An unknown cost is not zero.
   assert.equal(await cell("Free").innerText(), "≥ $12.50");
   assert.equal(await cell("Free").getAttribute("title"), "≥ $250.00 in total, cost of 28 attempts unknown");
-  assert.equal((await cell("Laptop").innerText()).replace(/\s+/g, " ").trim(), "$18.00 of $20.00 90% used");
-  assert.equal(await cell("Laptop").getByRole("meter").getAttribute("value"), "0.9");
-  assert.equal((await cell("Weekly").innerText()).trim(), "≥ $0.00 of $20.00");
+  assert.equal(await cell("Laptop").innerText(), "$0.00", "the attempts were before this month");
+  // The amount of the month is not that of a week.
+  assert.equal(await cell("Weekly").innerText(), "≥ $3.00");
+  assert.equal((await limits("Laptop").innerText()).replace(/\s+/g, " ").trim(), "$18.00 of $20.00 per month 90% used");
+  assert.equal(await limits("Laptop").getByRole("meter").getAttribute("value"), "0.9");
+  assert.equal((await limits("Weekly").innerText()).trim(), "≥ $0.00 of $20.00 per week");
   assert.match(
-    await cell("Weekly").locator("span").first().getAttribute("title"),
-    /^≥ \$0\.00 of \$20\.00, resets .+, cost of 28 requests unknown$/,
+    await limits("Weekly").locator("span").first().getAttribute("title"),
+    /^Weekly: ≥ \$0\.00 of \$20\.00, resets .+, cost of 28 requests unknown$/,
   );
   await looks(page, "keys-spend");
 });

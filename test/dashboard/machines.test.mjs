@@ -182,7 +182,7 @@ test("deleting a machine needs a recent sign-in, and an ended session asks to si
   await page.getByLabel("Type the machine’s name to confirm").fill("Old");
   await page.getByRole("button", { name: "Delete machine" }).click();
   const again = page.getByRole("dialog", { name: "Sign in again" });
-  await again.getByLabel("Operator token, personal token or management key").fill(secrets.ADMIN_TOKEN);
+  await again.getByLabel("Token or key").fill(secrets.ADMIN_TOKEN);
   await again.getByRole("button", { name: "Sign in" }).click();
   await page.getByText("Machine deleted.").waitFor();
   assert.equal(asked, 2);
@@ -198,7 +198,7 @@ test("deleting a machine needs a recent sign-in, and an ended session asks to si
 
 test("sign-in attempts are limited, and the page says for how long", async (t) => {
   const page = await open(t, b, { as: null, failures: ["POST /api/session 401", "POST /api/session 429"] });
-  const field = page.getByLabel("Operator token, personal token or management key"),
+  const field = page.getByLabel("Token or key"),
     button = page.getByRole("button", { name: "Sign in" });
   for (let i = 0; i < 11; i++) {
     await field.fill(`guess number ${i}`);

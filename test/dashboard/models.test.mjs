@@ -97,6 +97,10 @@ test("limits and prices of a model are shown", async (t) => {
     .locator("button:focus")
     .and(page.getByRole("button", { name: id, exact: true }))
     .waitFor(); // it is back
+  await page.getByRole("button", { name: "up/test-chat", exact: true }).click();
+  await page.getByRole("button", { name: "Set price" }).click();
+  await page.getByText("No custom prices yet.").waitFor();
+  assert.equal(await page.getByLabel("Priced model").inputValue(), "up/test-chat");
 });
 
 test("the list is sorted and grouped, as its address says", async (t) => {
@@ -268,7 +272,16 @@ test("aliases are added and deleted, and an invalid one is refused with an error
 test("own prices are added and deleted, and one that cannot be read is refused with an error", async (t) => {
   const { page, machineId } = await models(t, { failures: ["PATCH /* 400"] });
   await view(page, "Prices");
+  await page.getByLabel("Priced model").fill("up/nonsense");
+  const warning = page.getByText("Its server does not list up/nonsense. Check the spelling.");
+  await warning.waitFor();
+  await page.getByLabel("Input price", { exact: true }).fill("1");
+  await page.getByRole("button", { name: "Save price" }).click();
+  await page.getByText("Not listed by its server").waitFor();
+  await looks(page, "models-prices-unlisted");
+  await page.getByRole("button", { name: "Delete price of up/nonsense" }).click();
   await page.getByLabel("Priced model").fill("up/test-chat");
+  await warning.waitFor({ state: "detached" });
   await page.getByLabel("Input price", { exact: true }).fill("cheap");
   await page.getByRole("button", { name: "Save price" }).click();
   await page.getByRole("alert").getByText("in USD per million tokens").waitFor();
@@ -278,6 +291,7 @@ test("own prices are added and deleted, and one that cannot be read is refused w
   await page.getByRole("button", { name: "Save price" }).click();
   const remove = page.getByRole("button", { name: "Delete price of up/test-chat" });
   await remove.waitFor();
+  assert.equal(await page.locator(":user-invalid").count(), 0, "the emptied fields are not marked as missing");
   const prices = async () => (await b.operator.call("GET", `/${machineId}/api/settings`)).modelPrices;
   assert.deepEqual(await prices(), { "up/test-chat": "4/20/0.4" });
   await page.getByText("input $4.00 · output $20.00 · cache read $0.40", { exact: true }).waitFor();
@@ -311,13 +325,13 @@ test("a kind without models links to the providers", async (t) => {
   await page.getByLabel("Kind").selectOption("Music");
   await page.getByText("No models of this kind").waitFor();
   await looks(page, "models-empty");
-  await page.getByRole("link", { name: "Add provider" }).click();
-  await page.getByRole("heading", { level: 1, name: "Add provider" }).waitFor();
+  await page.getByRole("link", { name: "Add account" }).click();
+  await page.getByRole("heading", { level: 1, name: "Add account" }).waitFor();
 });
 
 test("without a provider the page says that the catalogue cannot be called", async (t) => {
   const { machineId, page, seen, texts } = await models(t, { connected: false });
-  await page.getByText("No provider is connected. This is the built-in catalogue").waitFor();
+  await page.getByText("No account is connected. This is the built-in catalogue").waitFor();
   // Deprecated models are marked, and last.
   const { data } = await b.operator.call("GET", `/${machineId}/api/models/list/llm`);
   const old = new Set(data.filter((m) => m.deprecated).map((m) => m.id));
@@ -374,8 +388,8 @@ test("without a provider the page says that the catalogue cannot be called", asy
   await page.getByRole("columnheader", { name: "Model" }).getByRole("button").click();
   await becomes(async () => (await shown())[0], all[0]);
   await looks(page, "models-catalogue");
-  await page.getByRole("link", { name: "Add provider" }).click();
-  await page.getByRole("heading", { level: 1, name: "Add provider" }).waitFor();
+  await page.getByRole("link", { name: "Add account" }).click();
+  await page.getByRole("heading", { level: 1, name: "Add account" }).waitFor();
 });
 
 test("the menu opens and closes on a phone", async (t) => {

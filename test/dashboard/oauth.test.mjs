@@ -67,7 +67,7 @@ test("after a sign-in in another tab the page continues", async (t) => {
   const [tab] = await Promise.all([page.context().waitForEvent("page"), link.click()]);
   await tab.getByText("The account at Mistral AI is connected.").waitFor();
   await tab.close();
-  await page.getByRole("dialog", { name: "Mistral AI is connected" }).getByText("Works", { exact: true }).waitFor();
+  await page.getByRole("dialog", { name: "Mine is connected" }).getByText("Works", { exact: true }).waitFor();
   const [c] = await list();
   assert.deepEqual([c.name, c.authType, c.status], ["Mine", "oauth", "active"]);
 });

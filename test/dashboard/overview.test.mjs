@@ -46,6 +46,8 @@ test("the checklist is ticked by what the machine has", async (t) => {
     true,
   );
   await looks(page, "overview-new");
+  assert.equal(await page.locator("main .stat").count(), 0, "no figures of nothing");
+  assert.equal(await list.getByRole("link", { name: "All tools" }).count(), 0, "a tool needs an account");
   const { id } = await b.operator.connect(machineId, compatible(b.upstream));
   await list.getByText("No account has answered yet.").waitFor();
   await list.getByRole("button", { name: "Codex CLI" }).waitFor();
@@ -103,6 +105,30 @@ test("a key that names no provider asks for it, and one that is refused is not k
   );
 });
 
+test("an account whose provider does not answer is kept with its key, and tested again", async (t) => {
+  let status = 503;
+  b.upstream.script = (got) =>
+    got.headers.authorization === "Bearer gsk_kept0123456789" && status
+      ? { status, body: `{"error":{"message":"no"}}` }
+      : null;
+  t.after(() => {
+    b.upstream.script = null;
+  });
+  const { page, call } = await overview(t);
+  await page.locator(":focus").and(page.getByLabel("Paste a provider’s key")).waitFor();
+  await page.evaluate(() => navigator.clipboard.writeText("gsk_kept0123456789"));
+  await page.keyboard.press("ControlOrMeta+V");
+  const error = page.getByRole("alert").filter({ hasText: "Groq was saved, but the test failed." });
+  await error.waitFor();
+  const [kept, ...others] = (await call("GET", "/providers")).data;
+  assert.deepEqual([kept.provider, kept.hasKey, others.length], ["groq", true, 0]);
+  await looks(page, "overview-test-failed");
+  status = 0;
+  await error.getByRole("button", { name: "Try again" }).click();
+  await page.getByText("Groq is connected.").waitFor();
+  assert.equal((await call("GET", "/providers")).data.length, 1);
+});
+
 test("the checklist can be hidden", async (t) => {
   const { page } = await overview(t);
   const list = page.getByRole("region", { name: "Get started" });
@@ -127,7 +153,7 @@ test("figures are those of the last hour, day or week", async (t) => {
     const tokens = await figure(page, "Tokens");
     assert.ok(total.estimatedAttempts > 0);
     assert.equal(tokens[0], `≈ ${(total.inputTokens + total.outputTokens).toLocaleString("en")}`);
-    assert.match((await figure(page, "Latency p95"))[0], /^(≤ )?(\d+ ms|[\d.]+ s)$/);
+    assert.match((await figure(page, "Latency p95"))[0], /^([≤≈] \d+ ms|≈ [\d.]+ s)$/);
     const [spend, unpriced] = await figure(page, "Spend");
     assert.deepEqual([spend, unpriced], ["–", `cost of ${total.unpricedAttempts} attempts unknown. Set prices`]);
   }
@@ -140,18 +166,19 @@ test("figures are those of the last hour, day or week", async (t) => {
   await page.getByRole("img", { name: /^Tokens per day/ }).waitFor();
 });
 
-test("figures of which a part is estimated say so", async (t) => {
+test("figures say which part is estimated, and which tokens are of tests", async (t) => {
   const me = await used(b);
   const page = await open(t, b, { at: `#/m/${me.machineId}/settings` });
   await page.route(/\/api\/usage\?/, async (route) => {
     const report = await (await route.fetch()).json();
     for (const row of [...report.data, report.total])
-      Object.assign(row, { unpricedAttempts: 0, estimatedAttempts: 1, costUsd: 0.5 });
+      Object.assign(row, { requests: 0, unpricedAttempts: 0, estimatedAttempts: 1, costUsd: 0.5 });
     await route.fulfill({ json: report });
   });
   await page.goto(`${b.url}/#/m/${me.machineId}/overview`);
   await settled(page);
-  const [[tokens], [spend]] = [await figure(page, "Tokens"), await figure(page, "Spend")];
+  const [[tokens, note], [spend]] = [await figure(page, "Tokens"), await figure(page, "Spend")];
+  assert.match(note, /^\d+ in, \d+ out, by account tests$/);
   assert.match(`${tokens}, ${spend}`, /^≈ [\d,.]+, ≈ \$0\.50$/);
 });
 
@@ -206,8 +233,9 @@ test("a week is shown by day, read as a table, and the next step is one", async 
     (await next.getByRole("paragraph").innerText()).replace(/^Next step\s*/, ""),
     await next.getByRole("link").allInnerTexts(),
   ];
+  assert.equal(await page.locator(".next.warn").count(), 0);
   assert.deepEqual(await step(), [
-    "4 attempts this week without a price, so the spend shown is too low. The price of your own server can be 0.",
+    "4 attempts in the last 7 days without a price, so the spend shown is too low. The price of your own server can be 0.",
     ["Set prices"],
   ]);
   // The most urgent comes first: a budget that is used up, then an account that is refused.
@@ -224,6 +252,7 @@ test("a week is shown by day, read as a table, and the next step is one", async 
   });
   await page.reload();
   await settled(page);
+  await page.locator(".next.warn").and(next).waitFor(); // of a fault
   assert.deepEqual(await step(), ["Budget Small is used up: 6 of 6 requests.", ["Change the budget"]]);
   await page.route(`**/${me.machineId}/api/providers`, async (route) => {
     const answer = await (await route.fetch()).json();
@@ -321,6 +350,7 @@ test("each state of an account has the button that solves it", async (t) => {
   const rows = [
     { id: "a1", name: "Signed out", authType: "oauth", status: "needs_reauth" },
     { id: "a2", name: "Keyless", hasKey: false, status: "needs_credential" },
+    { id: "b2", name: "Open", hasKey: false, secrets: [], health: "key_refused" },
     { id: "a3", name: "Broke", health: "out_of_credit" },
     { id: "a4", name: "Away", health: "unreachable", lastError: "no answer" },
     { id: "a5", name: "Expiring", authType: "oauth", secrets: ["accessToken"], expiresAt: soon },
@@ -351,6 +381,7 @@ test("each state of an account has the button that solves it", async (t) => {
   assert.deepEqual(shown, [
     ["Signed out", "Sign in again", "Sign in again"],
     ["Keyless", "Credentials missing", "Add credentials"],
+    ["Open", "Needs a key", "Add credentials"],
     ["Broke", "Out of credit", "Test"],
     ["Away", "Unreachable", "Test"],
     ["Expiring", "Sign-in expires soon", "Sign in again"],

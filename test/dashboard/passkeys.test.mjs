@@ -39,7 +39,7 @@ const turnedOn = async (t) => {
   await signIn(page, secrets.ADMIN_TOKEN);
   await page.getByRole("heading", { name: "Sign-in", exact: true }).waitFor();
   const button = page.getByRole("button", { name: "Turn on passkeys" });
-  await page.getByRole("button", { name: "Add provider" }).waitFor();
+  await page.getByRole("button", { name: "Add identity provider" }).waitFor();
   await settled(page);
   if (await button.count()) await answered(page, "POST", () => button.click());
   await page.getByRole("row", { name: /Passkeys/ }).waitFor();

@@ -29,6 +29,10 @@ async function accepts(t, link, name, options = {}) {
   await page.getByRole("heading", { name: `Welcome, ${name}` }).waitFor();
   const token = await page.getByRole("region", { name: "Personal sign-in token" }).innerText();
   assert.match(token, /^wp_[\w-]{43}$/);
+  await page.getByRole("button", { name: "Continue" }).click();
+  const asked = page.getByRole("alert").filter({ hasText: "Have you copied the token?" });
+  await asked.getByRole("button", { name: "Back" }).click();
+  await page.getByRole("button", { name: "Copy" }).click();
   return { page, token };
 }
 
@@ -48,6 +52,9 @@ test("an invited member connects a tool, calls a model and is removed", async (t
   await owner.getByRole("button", { name: "Done" }).click();
   await owner.getByRole("row", { name: "Ada <ada@example.com> Member" }).waitFor();
 
+  const invited = await open(t, b, { as: null, at: `#/${link}` });
+  await invited.getByText("Your budget: $5.00 per month.").waitFor();
+  await looks(invited, "people-invitation-budget");
   const { page } = await accepts(t, link, "Ada", {
     failures: ["POST /api/session 401", `GET /${machineId}/api/* 401`, "GET /api/machines 401"],
   });
@@ -60,6 +67,7 @@ test("an invited member connects a tool, calls a model and is removed", async (t
   await settled(page);
 
   await page.getByRole("link", { name: "Keys", exact: true }).click();
+  await page.getByText("Your budget: $0.00 of $5.00").waitFor(); // before there is a key
   await page.getByRole("button", { name: "New key" }).click();
   assert.equal(await page.getByLabel("Requests per minute").count(), 0, "a member sets no limits");
   await page.getByLabel("Name").fill("laptop");
@@ -89,8 +97,11 @@ test("an invited member connects a tool, calls a model and is removed", async (t
   await owner.getByRole("link", { name: "Keys", exact: true }).click();
   await owner.getByRole("row", { name: /laptop Ada/ }).waitFor();
   await owner.getByRole("link", { name: "People", exact: true }).click();
-  await owner.getByRole("row", { name: /Ada Member/ }).waitFor();
+  await owner.getByRole("row", { name: /Ada Member.* 1 .*\$0\.00 of \$5\.00/ }).waitFor();
   await looks(owner, "people");
+  await owner.getByRole("link", { name: "Budgets", exact: true }).click();
+  await owner.getByRole("row", { name: /Budget of Ada .* Ada / }).waitFor();
+  await owner.getByRole("link", { name: "People", exact: true }).click();
   await owner.getByRole("button", { name: "Remove Ada" }).click();
   await owner.getByText("1 key is paused: laptop").waitFor();
   await answered(owner, "DELETE", () => owner.getByRole("button", { name: "Remove person" }).click());
@@ -124,7 +135,7 @@ test("a viewer sees the pages without what changes them, and an owner the people
   await page.getByText("This page needs a higher role. Ask an owner of this machine.").waitFor();
   await page.getByRole("button", { name: "Sign out", exact: true }).click();
   await page.getByText("You have been signed out.").waitFor();
-  await page.getByLabel("Operator token, personal token or management key").fill(token);
+  await page.getByLabel("Token or key").fill(token);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByText("Signed in as Vera (viewer)").waitFor();
 
@@ -175,7 +186,9 @@ test("an invitation is accepted with a provider, and an owner ends the sessions"
   });
   const accept = page.getByRole("button", { name: "Accept with Acme <b>" });
   await accept.waitFor();
-  await page.getByRole("heading", { name: "You are invited to the machine “Team” as a member" }).waitFor();
+  await page
+    .getByRole("heading", { name: "The operator of this gateway invites you to the machine “Team” as a member" })
+    .waitFor();
   await looks(page, "people-invitation-provider");
   const strict = await open(t, b, { as: null, at: `#/${await invited({ role: "member", signIn: "provider" })}` });
   await strict.getByRole("button", { name: "Accept with Acme <b>" }).waitFor();

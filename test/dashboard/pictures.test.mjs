@@ -156,8 +156,8 @@ async function past(page) {
   await answers(/\/api\/requests(\?|\/)/, (answer) =>
     answer.data ? { ...answer, data: answer.data.map(moved) } : moved(answer),
   );
-  // Accounts have their share of that usage.
-  const share = (n, from) => n * (used(from, now).requests / real.requests);
+  // Accounts have their share of that cost.
+  const share = (n, from) => n * (used(from, now).costUsd / real.costUsd);
   await answers(/\/api\/providers$/, (answer) => ({
     ...answer,
     data: answer.data.map((c) => ({

@@ -79,6 +79,7 @@ test("answers are streamed, and neither they nor messages run as HTML", async (t
   await page.keyboard.press("Enter");
   await page.getByText(/^\d+ tokens in, \d+ out · [\d,]+ ms \(first token after [\d,]+ ms\)/).waitFor();
   assert.ok((await said(page).innerText()).includes(canary), await said(page).innerText());
+  await page.getByText(/^200 · up\/test-chat · 1 attempt$/).waitFor();
   await say(page, "**bold** [link](javascript:canary())");
   await page
     .getByText(/tokens in/)

@@ -21,7 +21,7 @@ before(async () => {
   context = await b.browser.newContext();
   page = await context.newPage();
   await page.goto(`${b.url}/`);
-  await page.getByLabel("Operator token, personal token or management key").waitFor();
+  await page.getByLabel("Token or key").waitFor();
 });
 after(async () => {
   await context?.close();
@@ -106,6 +106,6 @@ test("no page of another origin frames the dashboard or keeps a hold of its wind
   await other.evaluate((url) => {
     window.hold = window.open(url);
   }, `${b.url}/`);
-  await (await opened).getByLabel("Operator token, personal token or management key").waitFor();
+  await (await opened).getByLabel("Token or key").waitFor();
   assert.equal(await other.evaluate(() => window.hold.closed), true, "its window is cut off");
 });

@@ -106,6 +106,8 @@ test("the page lists requests and filters them", async (t) => {
     .getByRole("cell", { name: "up/test-embed /v1/embeddings", exact: true })
     .waitFor();
   await rows.filter({ hasText: "nothing/like-it" }).getByText("Not sent").waitFor();
+  await rows.filter({ hasText: "embed" }).getByRole("cell", { name: "Unknown", exact: true }).waitFor();
+  assert.equal(await rows.filter({ hasText: "nothing/like-it" }).getByText("Unknown").count(), 0);
   assert.equal(await p.getByText("Scroll the table sideways for more columns.").count(), 0, "no column is cut");
   await looks(p, "requests");
 
@@ -184,7 +186,7 @@ test("a request opens in a drawer with its attempts, and by its address", async 
   const [missing] = (await api("/requests")).data;
   await p.goto(`${b.url}/#/m/${machineId}/requests/${missing.id}`);
   await drawer.getByRole("link", { name: "Connect Groq" }).click();
-  await p.getByRole("heading", { level: 1, name: "Add provider" }).waitFor();
+  await p.getByRole("heading", { level: 1, name: "Add account" }).waitFor();
   assert.equal(await p.getByRole("searchbox").inputValue(), "Groq");
 });
 
@@ -496,6 +498,15 @@ test("a long model id shows its alias and its end on a narrow screen", async (t)
     assert.ok(end.x + end.width <= column.x + column.width, "the end of the id is in its column");
     await p.unrouteAll();
   }
+  // Neither a gap nor a part twice where there is little between the alias and the end.
+  for (const model of ["openai/gpt-5.2-pro", "openai/chat-latest", "servers-of-the-team/gpt-5"]) {
+    await list(p, { asked: model, model });
+    const parts = p.getByRole("cell", { name: model }).locator(".middle > [aria-hidden]");
+    await becomes(async () => (await parts.allInnerTexts()).join(""), model);
+    const boxes = await parts.evaluateAll((all) => all.map((e) => e.getBoundingClientRect()));
+    assert.deepEqual([boxes[1].width, boxes[1].right], [0, boxes[2].left], model);
+    await p.unrouteAll();
+  }
 });
 
 // list has the page show one request.
@@ -562,6 +573,9 @@ test("the page shows an empty state without requests, and the error of a failed 
   const { machineId } = await b.operator.machine({ name: "Empty" });
   const requests = await openPage(t, b, machineId, "Requests", { failures: ["GET /* 500"] });
   await requests.getByText("No requests yet").waitFor();
+  const main = requests.getByRole("main");
+  assert.match(await main.getByRole("link", { name: "Connect a tool" }).getAttribute("href"), /\/connect$/);
+  assert.match(await main.getByRole("link", { name: "Open the playground" }).getAttribute("href"), /\/playground$/);
   await looks(requests, "requests-empty");
   await requests.route("**/api/requests*", (r) =>
     r.fulfill({ status: 500, contentType: "application/json", body: JSON.stringify({ error: { message: canary } }) }),
@@ -594,6 +608,7 @@ test("error texts of providers are shown as text", async (t) => {
     .click();
   const drawer = p.getByRole("dialog", { name: "Request" });
   await drawer.getByText(canary.slice(0, 40), { exact: false }).first().waitFor();
+  await drawer.locator(".notice").getByText("The provider answered with status 503.").waitFor(); // of the last attempt
   assert.ok((await drawer.getByRole("list", { name: "Attempts" }).innerText()).includes(canary.slice(0, 40)));
   await p.getByRole("link", { name: "Explain this request" }).click();
   await p.getByRole("heading", { level: 1, name: "Explain" }).waitFor();

@@ -177,7 +177,7 @@ test("signing in, creating a machine and adding a provider work with the keyboar
     assert.fail(`Tab does not reach ${name}; it is at ${await active()}`);
   };
   await page.getByRole("heading", { name: "Sign in to weir" }).waitFor();
-  await tabTo("Operator token, personal token or management key");
+  await tabTo("Token or key");
   await page.keyboard.type(secrets.ADMIN_TOKEN);
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "Machines" }).waitFor();
@@ -240,7 +240,7 @@ test("slow pages say that they load, and an unknown address links back", async (
   await page.getByRole("status", { name: "Loading accounts" }).waitFor();
   await accessible(page, "loading");
   go();
-  await page.getByText("No providers yet").waitFor();
+  await page.getByText("No accounts yet").waitFor();
   await page.goto(`${b.url}/#/m/${machineId}/nowhere`);
   await page.getByText("Page not found").waitFor();
   await page.getByRole("link", { name: "Go to the overview" }).click();

@@ -267,7 +267,7 @@ test("a backup needs a recent sign-in", async (t) => {
   const waiting = page.waitForEvent("download");
   await page.getByRole("button", { name: "Export with credentials (encrypted)" }).click();
   const dialog = page.getByRole("dialog", { name: "Sign in again" });
-  await dialog.getByLabel("Operator token, personal token or management key").fill(secrets.ADMIN_TOKEN);
+  await dialog.getByLabel("Token or key").fill(secrets.ADMIN_TOKEN);
   await dialog.getByRole("button", { name: "Sign in" }).click();
   await waiting;
   assert.equal(asked, 2);
@@ -398,7 +398,7 @@ test("the health of the gateway, its version and the documentation are shown", a
   await section.getByRole("button", { name: "Check again" }).click();
   await section.getByText("Needs attention").waitFor();
   await section.getByText("v9.0.0 is available").waitFor();
-  await section.getByText("CREDENTIALS_KEY doesn’t open the credentials of 3 accounts and destinations.").waitFor();
+  await section.getByText("CREDENTIALS_KEY doesn’t open 3 credentials of accounts and destinations.").waitFor();
   await section
     .getByText(/Built in; not yet refreshed from https:\/\/prices\.example.*Failed .+: status 404/)
     .waitFor();

@@ -113,9 +113,9 @@ test("signing in and out", async (t) => {
   for (const name of ["One", "Two"]) await b.operator.machine({ name });
   const page = await open(t, b, { as: null, failures: ["POST /api/session 401"] });
   await looks(page, "signin");
-  await page.getByLabel("Operator token, personal token or management key").fill("not-the-token");
+  await page.getByLabel("Token or key").fill("not-the-token");
   await page.keyboard.press("Enter");
-  await page.getByRole("alert").getByText("This is not the operator token or a management key.").waitFor();
+  await page.getByRole("alert").getByText("This token or key isn’t valid here, or was replaced.").waitFor();
   await signIn(page, secrets.ADMIN_TOKEN);
   await page.getByRole("heading", { name: "Machines" }).waitFor();
   const [cookie] = await page.context().cookies();

@@ -32,7 +32,7 @@ const session = (page) => page.evaluate(async () => (await fetch("/api/session")
 test("the page offers the providers beside the token, in both themes", async (t) => {
   const page = await visit(t);
   await button(page).waitFor();
-  await page.getByLabel("Operator token, personal token or management key").waitFor();
+  await page.getByLabel("Token or key").waitFor();
   await looks(page, "sign-in");
 });
 

@@ -3,9 +3,10 @@ import assert from "node:assert/strict";
 import { readFile, readdir } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { money, moneyLike, spent } from "../../worker/dashboard/src/amounts.ts";
+import { serverNames } from "../../worker/dashboard/src/connections.ts";
 import { compact, inSeconds } from "../../worker/dashboard/src/format.ts";
 import { answered } from "../../worker/dashboard/src/pages/requests/changed.ts";
-import { outcome } from "../../worker/dashboard/src/pages/requests/outcome.ts";
+import { meaningOf, outcome } from "../../worker/dashboard/src/pages/requests/outcome.ts";
 import {
   addRow,
   amount,
@@ -58,9 +59,7 @@ test("usage is shown in a chart and in tables, by group and metric", async (t) =
   const { machineId, api } = await shared();
   const p = await openPage(t, b, machineId, "Usage");
   await p.locator(".chart canvas").waitFor();
-  assert.deepEqual(await legend(p), [
-    ...["Succeeded", "Provider failed", "No account available", "Refused", "Client disconnected"],
-  ]);
+  assert.deepEqual(await legend(p), ["Succeeded", "Provider failed", "Refused"], "outcomes that occurred");
   await looks(p, "usage");
   const table = p.getByRole("region", { name: "Usage", exact: true });
   const { total } = await api("/usage");
@@ -366,10 +365,7 @@ test("amounts and outcomes as text", () => {
   ]);
   assert.deepEqual(alike([0.1, 1.33], [0, 0.002, 0.953, 1234.5]), ["$0.00", "$0.002", "$0.95", "$1,234.50"]);
   assert.deepEqual([9999, 10_000, 1_518_257].map(compact), ["9,999", "10K", "1.52M"]);
-  assert.deepEqual(
-    [0, 999, 1000, 3550].map((n) => inSeconds(n, String)),
-    ["0", "999", "1 s", "3.6 s"],
-  );
+  assert.deepEqual([0, 999, 1000, 3550].map(inSeconds), ["0 ms", "999 ms", "1 s", "3.6 s"]);
   const [gone, limited] = [{ status: 499 }, { status: 429 }];
   assert.equal(answered({ status: 499, outcome: "left", attempts: 1, failed: [gone] }), false, "left before an answer");
   assert.equal(answered({ status: 200, outcome: "left", error: "client_closed", attempts: 1 }), true, "left within it");
@@ -385,6 +381,17 @@ test("amounts and outcomes as text", () => {
   assert.equal(text({ status: 429, outcome: "no_account", error: "rate_limit_exceeded" }), "No account");
   assert.equal(text({ status: 429, outcome: "provider_failed", error: "rate_limit_exceeded" }), "429 rate limited");
   assert.equal(text({ status: 429, error: "rate_limit_exceeded" }), "429 rate limited"); // of an earlier version
+});
+
+// A regression: a provider's own code led to an entry of weir's, or to none.
+test("the entry of an error is that of a code of weir", () => {
+  const of = (error, attempts) => meaningOf({ error, attempts })?.replace("/docs/reference/errors#", "");
+  assert.equal(of("not_found", 0), "not_found");
+  assert.equal(of("upstream_overloaded", 2), "upstream_overloaded");
+  assert.equal(of("account_key_refused", 1), "account_key_refused");
+  assert.equal(of("voice_not_found", 1), undefined);
+  assert.equal(of("model_not_found", 1), undefined);
+  assert.equal(of("", 0), undefined);
 });
 
 // 2026-11-22T19:40Z
@@ -526,7 +533,7 @@ test("usage is shown by tool and by tag, and a month of it is copied", async (t)
     p.getByRole("link", { name: /^[A-Z]\w+ \d{4} as CSV$/ }).click(),
   ]);
   const csv = await readFile(await file.path(), "utf8");
-  assert.match(csv, new RegExp(`^"${now}",,.*"project=atlas",\r$`, "m"));
+  assert.match(csv, new RegExp(`^"${now}",,.*"project=atlas",,\r$`, "m"));
 
   // The address has all of it.
   await p.reload();
@@ -573,7 +580,8 @@ test("usage is exported as CSV", async (t) => {
 test("without usage the page shows an empty state", async (t) => {
   const { machineId } = await b.operator.machine({ name: "Empty" });
   const usage = await openPage(t, b, machineId, "Usage");
-  await usage.getByText("No usage in this period").waitFor();
+  await usage.getByText("No requests yet").waitFor();
+  await usage.getByRole("main").getByRole("link", { name: "Connect a tool" }).waitFor();
   await looks(usage, "usage-empty");
 });
 
@@ -607,7 +615,12 @@ test("a column is summed, named once in each place, and shown as unknown without
   assert.equal(textOf(column("latencyMs"), {}), "–");
   assert.equal(textOf(column("latencyMs"), { requests: 2, latencyMs: 301 }), "151 ms");
   assert.equal(textOf(column("latencyP95Ms"), {}), "–");
-  assert.equal(textOf(column("latencyP95Ms"), { latencyP95Ms: 1500 }), "1,500 ms");
+  assert.equal(textOf(column("latencyP95Ms"), { latencyP95Ms: 1500 }), "≈ 1.5 s", "the middle of a range");
+  assert.deepEqual(
+    [17, 347, 3456, 12_345].map((latencyP95Ms) => textOf(column("latencyP95Ms"), { latencyP95Ms })),
+    ["≈ 17 ms", "≈ 350 ms", "≈ 3.5 s", "≈ 12 s"],
+    "accurate to a fifth",
+  );
   assert.equal(textOf(column("latencyP95Ms"), { latencyP95Ms: 16 }), "≤ 16 ms", "the shortest that is told");
   assert.equal(textOf(column("cacheShare"), {}), "–");
   assert.equal(textOf(column("cacheShare"), { inputTokens: 8, cacheReadTokens: 1 }), "12.5%");
@@ -652,8 +665,18 @@ test("groups of tags and tools as text", () => {
   assert.equal(nameOf("project=atlas=2", "tag:project", null), "atlas=2");
   assert.equal(nameOf("", "tag:project", null), "No project");
   assert.equal(nameOf("codex", "tool", null), "codex");
+  const server = "openai-compatible-0123abcd";
+  const servers = serverNames([
+    { provider: server, name: "" },
+    { provider: server, name: "GPU server" },
+    { provider: server, name: "Spare" },
+    { provider: "openai", name: "Team" },
+  ]);
+  assert.equal(nameOf(server, "provider", { servers }), "GPU server and 2 more");
+  assert.equal(nameOf(server, "provider", null), "OpenAI-compatible");
+  assert.equal(nameOf("openai", "provider", { servers }), "openai");
   const unnamed = (by, total) => unnamedOf({ by, data: [], total });
-  assert.equal(unnamed("key", { attempts: 2, requests: 0 }), "Account tests");
+  assert.equal(unnamed("key", { attempts: 2, requests: 0 }), "No key", "as the month's total says");
   assert.equal(unnamed("key", { attempts: 2, requests: 1 }), "No key");
   assert.equal(unnamed("model", { requests: 2, refused: 2 }), "Refused before routing");
   assert.equal(unnamed("model", { requests: 3, refused: 2 }), "Unknown model");

@@ -5,9 +5,12 @@ import (
 	"go/token"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"weir/pkg/wire/apierr"
 )
 
 // An apiError is an error for clients as its source writes it.
@@ -71,6 +74,9 @@ func apiErrors(t *testing.T) (errs []apiError, codes map[string]string) {
 					add(literal(n.Args[0]), n.Args[1])
 				case "endpoint.Refused":
 					add("", n.Args[0])
+				case "strange": // of pkg/accounts
+					code(n.Args[0])
+					add("", n.Args[1])
 				default: // a function of its file that takes status, code and message
 					if len(n.Args) == 3 && isStatus(n.Args[0]) {
 						code(n.Args[1])
@@ -148,6 +154,12 @@ func TestErrorMessagesAreSentences(t *testing.T) {
 	}
 }
 
+// shared are the codes that vendors have too, in the same meaning, and that clients know.
+var shared = [...]string{
+	"content_filter", "context_length_exceeded", "insufficient_quota", "invalid_api_key", "model_not_found",
+	"previous_response_not_found", "rate_limit_exceeded", "slow_down", "timeout", "websocket_connection_limit_reached",
+}
+
 func TestErrorCodesAreDocumented(t *testing.T) {
 	_, codes := apiErrors(t)
 	b, err := os.ReadFile("../../docs/reference/errors.md")
@@ -164,6 +176,9 @@ func TestErrorCodesAreDocumented(t *testing.T) {
 		}
 	}
 	for code := range documented {
+		if apierr.IsOwn(code) == slices.Contains(shared[:], code) {
+			t.Errorf("the code %q is not either in pkg/wire/apierr/codes.go or shared with vendors", code)
+		}
 		if codes[code] == "" {
 			t.Errorf("docs/reference/errors.md has the code %q, which no error has", code)
 		}

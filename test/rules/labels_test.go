@@ -13,7 +13,7 @@ import (
 // ofOthers are labels that documents name and the dashboard puts together, or others show: consoles
 // of identity providers, Grafana.
 var ofOthers = []string{
-	"Sign in with a passkey", "Managed by weir.yaml", "OpenAI reports: Partial System Outage — Elevated errors",
+	"Sign in with a passkey", "Managed by weir.yaml", "Major problems: Partial System Outage — Elevated errors",
 	"APIs & Services", "App registrations", "App roles", "Applications", "Assert Roles on Authentication", "Client authentication",
 	"Enterprise applications", "OIDC", "OpenID Connect ID Token", "Regular Web Application", "Sign On", "Standard flow", "User Realm Role",
 	"Web Application", "Web application", "Dashboards", "Metrics Endpoint",

@@ -70,7 +70,7 @@ func TestGreetingHasOneLinkAndUsableLines(t *testing.T) {
 		}
 		for _, name := range []string{"guides/self-hosting.md", "quick-start.md"} {
 			page, err := os.ReadFile("../../../docs/" + name)
-			if !strings.Contains(string(page), "export PATH=$PWD/build:$PATH DATA_DIR=$PWD/"+names+"`") {
+			if !strings.Contains(string(page), "export PATH=$PWD/build:$PATH DATA_DIR=$PWD/"+names) {
 				t.Errorf("%q is not in %s: %v", names, name, err)
 			}
 		}

@@ -112,7 +112,7 @@ test("weights share the sessions, of accounts and of a combo's members", async (
   assert.equal(models.size, 1, "all calls of a key stay with one member");
   await assert.rejects(
     api("POST", "/combos", { name: "bad", models: ["up/test-chat"], strategy: "weighted", weights: { "up/other": 2 } }),
-    /not a member/,
+    /not a model of the combo/,
   );
   await assert.rejects(api("PATCH", "/settings", { strategy: "cheapest" }), /Use it for a combo/);
 });

@@ -342,6 +342,18 @@ test("tokens of answers and streams count, of the budget's key and models alone"
   assert.match((await res.json()).error.message, /"other" of 5 tokens per month/);
 });
 
+test("a budget adds no limit above the context that a tested account's server lists", async () => {
+  const { machineId, send } = await machine({ name: "b", unit: "tokens", limit: 500_000, window: "day" });
+  const set = async () => (await send(undefined, { max_tokens: undefined })).headers.get("x-weir-set");
+  assert.match(await set(), /^max_\w+=6\d{4}$/); // an eighth of the budget: nothing is known of the model
+  const { data } = await operator.call("GET", `/${machineId}/api/providers`);
+  const body = JSON.stringify({ data: [{ id: "test-chat", max_model_len: 8192 }] });
+  up.script = ({ path }) => (path.endsWith("/models") ? { body } : null);
+  assert.equal((await operator.call("POST", `/${machineId}/api/providers/${data[0].id}/test`)).ok, true);
+  up.script = null;
+  assert.equal(await set(), null);
+});
+
 test("a call that does not fit is refused, a smaller one is served", async () => {
   const { send } = await machine({ name: "small", unit: "tokens", limit: 1000, window: "total" });
   const large = await send(undefined, { max_tokens: 5000 });

@@ -42,7 +42,9 @@ async function refused(res, status, want = {}) {
   assert.equal(res.status, status, text);
   const { error } = JSON.parse(text);
   assert.equal(typeof error.message, "string");
-  assert.deepEqual(Object.keys(error).sort(), ["code", ...(error.code ? ["doc_url"] : []), "message", "param", "type"]);
+  const fields = ["code", ...(error.code ? ["doc_url"] : []), "message", "param", "type"];
+  if (status >= 502) fields.push("provider"); // of whom it is
+  assert.deepEqual(Object.keys(error).sort(), fields.sort());
   for (const [name, value] of Object.entries(want)) assert.equal(error[name], value, `${name} in ${text}`);
   assert.equal(res.headers.get("access-control-allow-origin"), "*");
   assert.match(res.headers.get("x-request-id"), /^req_/);

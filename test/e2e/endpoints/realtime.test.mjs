@@ -294,7 +294,8 @@ test("a client secret that is forged, of another model or of a revoked key is re
     assert.equal(got.status, 400);
     assert.equal(got.error.param, param);
   }
-  await operator.call("DELETE", `/${own.machineId}/api/keys/${own.apiKey.split("-")[2]}`);
+  const keys = await operator.call("GET", `/${own.machineId}/api/keys`);
+  await operator.call("DELETE", `/${own.machineId}/api/keys/${keys.data[0].id}`);
   await until("the revocation", async () => {
     const c = await connect(address(), bearer(value)).catch((e) => e);
     c.ws?.terminate();
