@@ -14,6 +14,7 @@ import { ModelInput, noKey, ToolTexts, toolKinds, useModelIds, useTools } from "
 import { Button, Empty, ErrorBox, Notice, Skeleton } from "../ui";
 import { LastCall, lastUsed } from "./connect/call";
 import { Command } from "./connect/command";
+import "../tiles.css";
 
 // Connect are the tools that can use this machine; below its address stands each tool
 // (its id).

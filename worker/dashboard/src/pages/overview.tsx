@@ -15,6 +15,7 @@ import { Figures, loadSeries, type Range, ranges } from "./overview/figures";
 import { Next } from "./overview/next";
 import { Week } from "./overview/week";
 import { Cut, ErrorBox } from "../ui";
+import "./overview/overview.css";
 
 const newMs = 4000; // between refreshes, while the checklist or an error is shown
 const failures = 5; // that are listed

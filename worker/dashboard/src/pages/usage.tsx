@@ -51,6 +51,7 @@ import {
   unnamedOf,
 } from "./usage/report";
 import { type Asked, inDays, intervals, type Period, spanOf, startOf, type Unit } from "./usage/span";
+import "../figures.css";
 
 const maxLines = 6; // of the chart
 const loadChart = () => import("./usage/chart");

@@ -5,6 +5,7 @@ import { Fit } from "../../layout";
 import { to } from "../../route";
 import { approximate, successRate } from "../usage/outcomes";
 import { dayMs, hourMs, startOf } from "../usage/span";
+import "../../figures.css";
 
 export type Range = "hour" | "day" | "week";
 

@@ -5,6 +5,7 @@ import { Section } from "../../layout";
 import { to } from "../../route";
 import { outcomes } from "../usage/outcomes";
 import { Bars, type Counts, failed, type Series } from "./figures";
+import "../../legend.css";
 
 const wholeFrom = 100; // dollars of a day, which are shown without cents
 

@@ -18,6 +18,7 @@ import { providerMarks } from "./marks";
 import { statusOf } from "./health";
 import { last } from "./priorities";
 import { serverFits, servers } from "./servers";
+import "../../tiles.css";
 
 const own = "Your own server";
 

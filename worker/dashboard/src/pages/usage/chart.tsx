@@ -6,6 +6,7 @@ import { clock, month, monthDay } from "../../format";
 import { dayMs, hourMs, type Unit } from "./span";
 import { Middle } from "../../middle";
 import { Cut } from "../../ui";
+import "../../legend.css";
 
 // steps are the possible distances of the marks on an axis without decimals.
 const steps = Array.from({ length: 12 }, (_, i) => [1, 2, 5].map((n) => n * 10 ** i)).flat();
