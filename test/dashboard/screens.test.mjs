@@ -200,7 +200,7 @@ test("amounts of tiles and accounts are whole at every width", async (t) => {
     const used = { spentTodayUsd: costUsd, spentMonthUsd: costUsd, lastHour: { attempts: 1234, failedAttempts: 5 } };
     await route.fulfill({ json: { data: data.map((c) => ({ ...c, ...used, unpricedAttempts: 1 })) } });
   });
-  const shown = { 0.1129: "≥ $0.1129", 1155.6: "≥ $1,155.60", 123456.78: "≥ $123,456.78" };
+  const shown = { 0.1129: /≥ \$0\.11/, 1155.6: "≥ $1,155.60", 123456.78: "≥ $123,456.78" };
   for (costUsd of [0.1129, 1155.6, 123_456.78])
     for (const path of ["overview", "usage", "providers"]) {
       await page.goto(`${b.url}/${addressOf(path)}`);
