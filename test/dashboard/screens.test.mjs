@@ -1,7 +1,7 @@
-// Every page on a phone, a tablet and a desktop, in both themes: nothing is wider than the
+// Every page on a phone, a tablet and a desktop: nothing is wider than the
 // screen, the first row of a list is near its top, rows are one line and on a phone three, of a
 // failed request four, and
-// axe finds nothing, whatever the names and however many rows; with a wrong clock, and while the
+// axe finds nothing in both themes, whatever the names and however many rows; with a wrong clock, and while the
 // gateway is away.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -132,22 +132,17 @@ async function inLines(page, what, width) {
     assert.ok(lines <= (what.startsWith("requests") ? 4 : 3), `${what}: ${lines} lines of a row at ${width} px`);
 }
 
-// fits checks the page that is open on all screens, in both themes.
+// fits checks the page that is open on all screens. Themes have colors of their own alone.
 async function fits(page, what, most) {
   for (const [width, height] of screens) {
     await page.setViewportSize({ width, height });
-    for (const colorScheme of ["light", "dark"]) {
-      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-      const found = await page.evaluate(() => {
-        const wide = document.documentElement.scrollWidth - innerWidth;
-        if (wide <= 0) return "";
-        const all = [...document.querySelectorAll("main *")].filter(
-          (e) => e.getBoundingClientRect().right > innerWidth,
-        );
-        return `${wide} px: ${all.slice(0, 3).map((e) => e.outerHTML.slice(0, 120))}`;
-      });
-      assert.equal(found, "", `${what} is wider than ${width} px`);
-    }
+    const found = await page.evaluate(() => {
+      const wide = document.documentElement.scrollWidth - innerWidth;
+      if (wide <= 0) return "";
+      const all = [...document.querySelectorAll("main *")].filter((e) => e.getBoundingClientRect().right > innerWidth);
+      return `${wide} px: ${all.slice(0, 3).map((e) => e.outerHTML.slice(0, 120))}`;
+    });
+    assert.equal(found, "", `${what} is wider than ${width} px`);
     if (lists.includes(what.split(" ")[0]) && !/ 0 rows/.test(what)) await inLines(page, what, width);
     if (width >= 1024) {
       const hidden = await page.evaluate(() => {
