@@ -4,8 +4,8 @@
 #
 #	scripts/pages.sh [PATTERN]    the files whose path contains PATTERN, a regular expression
 #
-# The browser is the one that CHROMIUM names, else the chromium of the system;
-# with CI=1 a missing one is installed. BUILT=1 leaves out the build.
+# The browser is the one that CHROMIUM names, else chromium-headless-shell, which takes half the time,
+# or chromium; with CI=1 a missing one is installed. BUILT=1 leaves out the build.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
@@ -15,9 +15,11 @@ chromium() {
   if [ -n "$bin" ]; then
     [ -x "$bin" ] || die "CHROMIUM is $bin, which is not a program"
   else
-    bin=$(type -P chromium || true)
+    bin=$(type -P chromium-headless-shell || true)
+    if [ -z "$bin" ] && debian chromium-headless-shell; then bin=$(type -P chromium-headless-shell || true); fi
+    [ -n "$bin" ] || bin=$(type -P chromium || true)
     if [ -z "$bin" ] && debian chromium; then bin=$(type -P chromium || true); fi
-    [ -n "$bin" ] || die "the dashboard's tests need Chromium: install it (apt-get install chromium), or set CHROMIUM to its path"
+    [ -n "$bin" ] || die "the dashboard's tests need Chromium: install it (apt-get install chromium-headless-shell), or set CHROMIUM to its path"
   fi
   echo "$bin"
 }
